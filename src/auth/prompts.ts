@@ -20,8 +20,7 @@ export async function promptSource(
 ): Promise<CredentialSource> {
   const { ports, settings } = run;
   const oidc = oidcOf(run);
-  if (oidc && !unusable)
-    throw notLoggedIn(run, `No such login at ${oidc.issuer} is saved for these servers.`);
+  if (oidc && !unusable) throw notLoggedIn(run, `No login at ${oidc.issuer} is saved for these servers.`);
   if (mayAsk && saysNotSaved && settings.secretAlias && !unusable)
     ports.reporter.note(`${notSaved(run, settings.secretAlias)}, so a password is asked for`);
   const leftOut = leftOutLayer(run);
@@ -72,7 +71,9 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const hints = [
     missing && 'check the name of the secret, or log in again',
     ...setButEmpty(run),
-    isSet && purpose === 'mint' && 'to use it: printf "Authorization: Bearer $TG_API_TOKEN" | curl -H @- URL',
+    isSet &&
+      purpose === 'mint' &&
+      'to use the token: printf "Authorization: Bearer $TG_API_TOKEN" | curl -H @- URL',
     isSet && purpose === 'mint' ? `to get another, ${how}` : how,
     purpose === 'mint' &&
       `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET or GRAPHCRED_SECRET_FILE`,

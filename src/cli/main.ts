@@ -143,7 +143,11 @@ function output(fd: number): Output {
       mustArrive = true;
       const why = whyLost(fd);
       const lost = `The result cannot be printed to standard output: ${why}.`;
-      if (why) throw usageError(lost, 'send it to a terminal, a program or a file');
+      if (why)
+        throw usageError(
+          lost,
+          'nothing was changed; print to a terminal, a program, or a file on a disk with space',
+        );
     },
     write: plainly((content) => writeAll(fd, content, mustArrive)),
   };

@@ -122,7 +122,7 @@ function toGitlab(invocation: Invocation, token: string): void {
     }
   });
   invocation.report.note(
-    `wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print it`,
+    `wrote ${file}; GitLab does not mask values of a dotenv report in the log, so do not print them`,
   );
 }
 

@@ -114,7 +114,7 @@ export async function readConfig(location: ConfigLocation) {
     const hint = error.code === undefined ? 'name another one with --config' : undefined;
     throw unreadable(file, whyUnreadable(error), hint);
   });
-  if (!stat.isFile()) throw unreadable(file, 'it is a pipe');
+  if (!stat.isFile()) throw unreadable(file, 'it is a pipe', 'name a regular file with --config');
   // A byte that is read as another character would change a password.
   if (!process.getBuiltinModule('node:buffer').isUtf8(bytes))
     throw new GraphException('CONFIG_INVALID', `${file} is not UTF-8 text.`, { hint: 'save it as UTF-8' });

@@ -56,7 +56,7 @@ export function checkConfig(file: string, data: unknown): ConfigFile {
     // YAML gives null for a file, or a table, with nothing but comments.
     if (value === undefined || value === null) return {};
     if (isTable(value)) return value;
-    throw keyError(file, path, `is not a table of ${of}`);
+    throw keyError(file, path, `must hold ${of}, each under its name`);
   };
   const settingsAt = (path: Path, table: unknown): ConfigValues => {
     const values: ConfigValues = {};
@@ -80,7 +80,7 @@ export function checkConfig(file: string, data: unknown): ConfigFile {
   const { defaultProfile: named, profiles, ...defaults } = tableAt([], data);
   const defaultProfile = named === '' ? undefined : (named ?? undefined);
   if (defaultProfile !== undefined && typeof defaultProfile !== 'string')
-    throw keyError(file, ['defaultProfile'], 'is not text');
+    throw keyError(file, ['defaultProfile'], 'is not text', 'put the value in quotes');
   const tables = Object.entries(tableAt(['profiles'], profiles, 'profiles')).map(([name, table]) => {
     const at = ['profiles', name];
     if (isProfileName(name)) return [name, settingsAt(at, table)] as const;

@@ -51,7 +51,7 @@ export function resolveInside(base: string, path: string): URL {
 
 function leadsElsewhere(path: string): GraphException {
   return usageError(
-    'The path must begin with one / and stay on this server.',
+    'The path must begin with one /, and have no .. and no \\ in it.',
     /^[a-z]:\//i.test(path)
       ? 'Git Bash turns such a path into a file name: type MSYS_NO_PATHCONV=1 before the command'
       : 'give /graph/demo/vertices/Person?limit=2, for example; the address of the server comes from the settings',

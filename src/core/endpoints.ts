@@ -141,7 +141,7 @@ export function normalizeHost(text: string, refuse = refuseOption): string {
       { setting: 'ports' },
     ]);
   if (url.pathname !== '/')
-    throw refuse('host', 'must not have a path', 'use restUrl and gsqlUrl for an address with a path');
+    throw refuse('host', 'must not have a path', ['give the URL of each server', { setting: 'urls' }]);
   return url.origin;
 }
 
@@ -149,10 +149,10 @@ function parse(text: string, setting: keyof Endpoints, refuse: Refuse): URL {
   const trimmed = text.trim();
   if (!/^https?:\/\//i.test(trimmed) || !URL.canParse(trimmed)) {
     const [name, port] = /^[A-Za-z0-9.-]+(:\d+)?$/.exec(trimmed) ?? [];
-    const whole = `write https://${name} or http://${name}`;
+    const whole = `https://${name} or http://${name}`;
     let hint: Hint = 'give http://127.0.0.1 or https://graph.example.com, for example';
     if (setting === 'host' && name)
-      hint = port ? [`${whole}, as the URL of the GSQL server`, { setting: 'ports' }] : whole;
+      hint = port ? [`give the URL of the GSQL server: ${whole}`, { setting: 'ports' }] : `write ${whole}`;
     if (/^https?:\/\//i.test(trimmed))
       throw refuse(setting, 'is not a valid URL', 'check its host name and port');
     throw refuse(setting, 'must be a URL that begins with http:// or https://', hint);
@@ -165,7 +165,7 @@ function parse(text: string, setting: keyof Endpoints, refuse: Refuse): URL {
       'remove them from the address, and give them as username and password',
     );
   if (url.search !== '' || url.hash !== '')
-    throw refuse(setting, 'must end before any ? or #', 'give https://graph.example.com/restpp, for example');
+    throw refuse(setting, 'must end before any ? or #', 'leave that out');
   return url;
 }
 

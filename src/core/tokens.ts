@@ -16,8 +16,8 @@ export async function mintInUnit(session: ServerSession, protocol: Protocol, opt
   const mint = (unit: 's' | 'ms') => protocol.mint(session, secret, lifetime, unit);
   const revoke = async ({ token, grantedSeconds }: MintedToken) => {
     const why = await whyFailed(protocol.deleteToken(session, session.tokenOr(token, 'delete'), secret));
-    const life = `the server gave a token a life of ${grantedSeconds} s in place of ${lifetime} s`;
-    if (why) onWarning?.(`${life}, and it could not be revoked: ${why.message}`);
+    const what = `a token that lives ${grantedSeconds} s in place of ${lifetime} s is not used`;
+    if (why) onWarning?.(`${what}, but could not be revoked: ${why.message}`);
   };
   const first = await mint(lifetimeUnit);
   const ofOtherUnit = lifetimeUnit === 's' ? 'thousandth' : 'longer';
@@ -32,7 +32,9 @@ export async function mintInUnit(session: ServerSession, protocol: Protocol, opt
   const second = await mint('ms').catch((error) => {
     // The first token is valid for a while, unless the clock, which counts whole seconds, has passed its end already.
     if (first.grantedSeconds <= 1) throw error;
-    onWarning?.(`a second token, with the full lifetime, could not be minted: ${expected(error).message}`);
+    onWarning?.(
+      `this token ends sooner than asked for, since a longer one could not be made: ${expected(error).message}`,
+    );
   });
   if (second === undefined) return first;
   if (second.grantedSeconds > 2 * lifetime) {

@@ -32,7 +32,7 @@ export async function acquireLock(file: string, waitMs: number, isAnswered = asy
     else if (state !== undefined && process.uptime() - seenAt > STALE_SECONDS) removeStale(file, state);
     return undefined;
   };
-  const busy = 'another graphcred process is busy with this entry';
+  const busy = 'another graphcred process is doing the same';
   const hint = `run the command again; if no other graphcred is running, remove ${file}`;
   return (await retry(attempt, { waitMs, longestPauseMs: 50, busy, hint })).lock;
 }

@@ -86,7 +86,7 @@ function argumentsOfCmd(file: string, args: readonly string[]): string[] {
     const where = `${at === 0 ? 'The name' : `Argument ${at}`} of the batch file ${path.win32.basename(file)}`;
     throw usageError(
       `${where} contains a quotation mark, %, ! or a line break, which is not safe in a batch file.`,
-      'start the program that the batch file starts, or pass the value in a variable or a file',
+      'leave that character out, or start the program that the batch file starts',
     );
   }
   // The program behind the batch file reads a backslash before a quote as an escape, so those at the end are doubled.

@@ -51,7 +51,7 @@ export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefine
 
 /** Says what helps first when the server refuses `TG_API_TOKEN`. */
 export function refusedVariable({ code, message }: GraphException): GraphException {
-  const exec = 'in a program that exec runs: start exec again, with a longer --lifetime';
+  const exec = 'in a program that graphcred exec runs: start that again, with a longer --lifetime';
   const hint = `unset TG_API_TOKEN, so that a stored or new token is used (${exec})`;
   return new GraphException(code, message, { hint });
 }
@@ -88,7 +88,7 @@ export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'so
   const problem = stat.isFile() ? problemOf(file, stat) : undefined;
   if (!isPrivatePlace(file))
     ports.reporter.warn(
-      `the file named by ${label} is outside your Windows user folder: ${keepOthersOut(file)}`,
+      `others may read the file named by ${label}, outside your Windows user folder: ${keepOthersOut(file)}`,
     );
   if (problem === undefined) return trimmed(bytes, `the file named by ${label}`);
   throw new GraphException('CONFIG_INVALID', `The file named by ${label} is not used: ${problem.message}.`, {
@@ -128,7 +128,7 @@ export async function readPem(run: BareRun, key: ConfigKey): Promise<string | un
   if (bytes.includes(mark)) return bytes.toString('utf8');
   const [form] = FORMS.find(([, begin]) => begin.test(bytes.toString('hex', 0, 9))) ?? [];
   const held = form ?? (bytes.includes('PRIVATE KEY-----') ? 'a key' : 'something else');
-  const give = `give a file with ${wanted} in PEM; openssl converts other forms (iconv UTF-16)`;
+  const give = `give a file with ${wanted} in PEM; openssl converts other forms`;
   return refuse(`names a file that contains ${held} instead of ${wanted} in PEM`, give);
 }
 

@@ -80,10 +80,10 @@ export function hintWithoutServer({ settings, ports: { env, inCi } }: Run): read
   const variables = ADDRESS_KEYS.flatMap((key) => [SETTINGS[key].variable, SETTINGS[key].tgVariable]);
   const empty = variables.flatMap((name = '') => (env[name] === '' ? `${name} is set but empty` : []));
   const [other, command] = settings.profileNames.length
-    ? ['choose a profile that names one with -p', 'profile list']
+    ? ['a profile with -p', 'profile list']
     : ['log in on a terminal', 'login'];
-  if (inCi) return [...empty, 'no server is named; name yours with GRAPHCRED_HOST'];
-  return [...empty, `no server is named; name yours with --host, or ${other}`, { command: `${command}` }];
+  if (inCi) return [...empty, 'no server is named; give yours with GRAPHCRED_HOST'];
+  return [...empty, `no server is named; give yours with --host, or ${other}`, { command: `${command}` }];
 }
 
 /** Returns the version that is set, else the one in the server cache, however old. Asks no server. */
@@ -110,10 +110,7 @@ export function rememberVersion(run: Run) {
   return (version: ServerVersion | undefined): void => {
     learn(run, 'version', version?.version);
     if (version) run.asked.version = Promise.resolve(version);
-    else
-      run.ports.reporter.detail(
-        'the answer is that of another server version; the next command asks for the version again',
-      );
+    else run.ports.reporter.detail('the server may have another version now; the next command asks for it');
   };
 }
 

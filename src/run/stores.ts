@@ -141,9 +141,13 @@ export class Stores {
     listEntries(this.stateDir, (one) => unread.push(one));
     if (unread.length === 0) return;
     const files = unread.map(({ file, why }) => `${file}: ${why}`);
-    throw new GraphException('PARTIAL', `Some files of the store cannot be read: ${files.join('; ')}.`, {
-      hint: [...new Set(unread.map(({ mend }) => mend))].join('; '),
-    });
+    throw new GraphException(
+      'PARTIAL',
+      `These files of the store were left as they are, since they cannot be read: ${files.join('; ')}.`,
+      {
+        hint: [...new Set(unread.map(({ mend }) => mend))].join('; '),
+      },
+    );
   }
 
   /** Requires a store for secrets and passwords. Throws USAGE for another, STORE_UNAVAILABLE where a home is missing. */
@@ -207,7 +211,7 @@ function recordedStore(file: string): StoreName | undefined {
   const known = STORE_NAMES.find((one) => one === name);
   if (known) return known;
   const why = 'why' in checked ? checked.why : 'it names no store';
-  const choose = 'choose a store with --store file, or log in again to save the choice';
+  const choose = 'remove it, and choose a store again';
   throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
     hint: [choose, { command: 'login --store keychain' }],
   });

@@ -31,7 +31,7 @@ export async function openRedis(options: StoreOptions, asksAlways = false): Prom
   const noKey = 'the redis store needs a store key that is the same on all machines';
   if (storeKey === undefined)
     throw new GraphException('STORE_UNAVAILABLE', noKey, {
-      hint: 'set GRAPHCRED_STORE_KEY_FILE or GRAPHCRED_STORE_KEY to 32 bytes in base64; a generated key file is not used',
+      hint: 'set GRAPHCRED_STORE_KEY to 32 bytes in base64, or GRAPHCRED_STORE_KEY_FILE to a file with them',
     });
   // biome-ignore lint/style/noProcessEnv: ioredis reads DEBUG when it is loaded, and would print passwords then
   const env = process.env;

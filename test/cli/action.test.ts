@@ -59,7 +59,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
     expect((await job.spawn(POST, inputs)).failed).toBe(false);
     const made =
       version.startsWith('4') && 'password' in credential
-        ? 'graphcred: Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_…); to avoid that, use one of your own: set the input secret\n'
+        ? 'graphcred: for each token by password, a 4.x server makes a secret (AUTO_GENERATED_ALIAS_…); to avoid that, use one of your own: set the input secret\n'
         : '';
     expect(log(job)).toBe(
       `${made}graphcred: a token for REST and GSQL until END; it will be revoked at the end of the job\n${'graphcred: the token is revoked\n'.repeat(2)}`,
@@ -184,7 +184,7 @@ test('a warning is in the log without what the server said', async () => {
   sandbox.addFault({ action: 'status', route: 'POST /gsql/v1/tokens', nth: 2, status: 500, body });
   const job = playJob();
   expect((await job.spawn(MAIN, inputs)).raw).toContain(
-    '::warning::graphcred: a second token, with the full lifetime, could not be minted\n',
+    '::warning::graphcred: this token ends sooner than asked for, since a longer one could not be made\n',
   );
   expect(job.log()).not.toContain('evil');
 });
@@ -240,7 +240,7 @@ test('the log of a job with wrong inputs says which, and what to set', async () 
     graphcred: AUTH_FAILED: The server refused the credential. Check the input secret, or username and password.
     graphcred: NOT_FOUND: There is no such graph, or this user may not see it. Check the input graph.
     graphcred: http://graph.invalid is reached without encryption: credentials can be read on the way. Use https if the server offers it
-    graphcred: NETWORK: Cannot reach http://graph.invalid: there is no such host. Hint: check host and port, and that the server is running
+    graphcred: NETWORK: Cannot reach http://graph.invalid: there is no such host. Hint: check the network, host and port, and that the server is running
     "
   `);
   // The post step has nothing to do.

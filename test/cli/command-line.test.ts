@@ -125,7 +125,10 @@ describe('wrong arguments', () => {
   });
 
   test.each([
-    ['exec -o github', 'choose one of: text, json; to print a token so, see: graphcred token get --help\n'],
+    [
+      'exec -o github',
+      'choose one of: text, json; the others are for tokens, see: graphcred token get --help\n',
+    ],
     ['secret list --json', 'did you mean -o json? '],
     ['completion --json', 'see: graphcred completion --help\n'],
   ])('%s names what gives that', async (line, hint) => {

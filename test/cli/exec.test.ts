@@ -109,7 +109,7 @@ describe('exec', () => {
     const { status, stdout, stderr } = await run(['exec', '--', 'echo', 'ran'], { now });
     expect({ status, stdout }).toEqual({ status: 125, stdout: '' });
     expect(stderr).toBe(
-      'graphcred: graphcred ran into a bug (TypeError).\nhint: please report it, with the command you typed and the lines that -v prints\n',
+      'graphcred: graphcred ran into a bug (TypeError).\nhint: please report it with the command you typed, and what it prints with -v\n',
     );
   });
 });

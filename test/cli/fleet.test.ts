@@ -120,7 +120,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     const { examine } = await machine(redis, login);
     const { status, stderr, found } = await examine();
     const keyId = /\{(.*)\}/.exec(cipherOf(storeKey).index)?.[1];
-    const cause = `redis master, not encrypted; 0 tokens; this machine can get tokens and share them; key ${keyId}, which must be the same on all machines`;
+    const cause = `redis master, without TLS; 0 tokens; this machine can get tokens and share them; the store key has the ID ${keyId}, which must be the same on all machines`;
     expect({ status, stderr, store: found.store }).toMatchObject({
       status: 0,
       stderr: '',

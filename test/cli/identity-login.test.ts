@@ -223,7 +223,7 @@ test.each(['3.10.1', '4.2.0'])(
     const cannot = expect.stringContaining('it stays valid until it expires');
     const deleted = await s.with('token delete');
     expect(deleted).toMatchObject({ status: 8, stderr: cannot });
-    expect(deleted.stderr).toContain('hint: delete it here: graphcred logout --revoke\n');
+    expect(deleted.stderr).toContain('hint: delete it here: graphcred logout\n');
     expect(await s.with('token delete --everything')).toMatchObject({ status: 10, stderr: cannot });
     expect(await s.with('token refresh')).toMatchObject({ status: 8 });
     const { status, stdout, stderr } = await s.with('logout --revoke');
@@ -243,7 +243,7 @@ test('logout deletes a login whose provider is away, and says that it will not b
   const { status, stderr } = await s.with('logout');
   expect([status, stderr]).toEqual([
     0,
-    expect.stringContaining('the login of "tigergraph" is not revoked at http'),
+    expect.stringContaining('the login of "tigergraph" is deleted here, but not revoked at http'),
   ]);
   expect(records(s)).toEqual([]);
 });
@@ -342,7 +342,7 @@ test('doctor examines the provider, names what the database has to be set to, an
   for (const id of ['provider', 'clock', 'login-port', 'identity', 'credential'])
     expect(of(id)).toMatchObject({ verdict: 'ok' });
   expect(of('identity')?.cause).toContain(
-    `the user "tigergraph"; if it also checks issuer or audience: gadmin config set Security.JWT.Issuer ${s.provider.issuer}; gadmin config set Security.JWT.Audience ${CLIENT}`,
+    `the user "tigergraph" must exist in the database; if it checks issuer or audience: gadmin config set Security.JWT.Issuer ${s.provider.issuer}; gadmin config set Security.JWT.Audience ${CLIENT}`,
   );
   expect(tokenRequests(s)).toBe(0);
   s.requests();

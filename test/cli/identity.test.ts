@@ -47,7 +47,7 @@ describe.each(['3.10.1', '4.1.2', '4.3.0'])('a JWT of an identity provider at %s
     const { stdout } = await b.run('doctor', { env: { ...withJwt(TOKEN).env, GRAPHCRED_GRAPH: '' } });
     expect(stdout).toMatch(version === '3.10.1' ? /^skipped +credential/m : /^ok +credential/m);
     expect(stdout).toMatch(
-      /^ok +identity +the database needs the user "tigergraph"; .* Security.JWT.Issuer/m,
+      /^ok +identity +the user "tigergraph" must exist in the database; .* Security.JWT.Issuer/m,
     );
     expect(stdout).not.toContain('token get');
     expect(await b.json('status', withJwt(TOKEN))).toMatchObject({
@@ -70,7 +70,10 @@ test('doctor names no setting for a JWT without issuer and audience', async () =
   const checks = JSON.parse(stdout).checks as { id: string; cause: string }[];
   expect(checks).toEqual(
     expect.arrayContaining([
-      expect.objectContaining({ id: 'identity', cause: `the database needs the user "${CLAIMS.sub}"` }),
+      expect.objectContaining({
+        id: 'identity',
+        cause: `the user "${CLAIMS.sub}" must exist in the database`,
+      }),
     ]),
   );
 });
@@ -147,7 +150,9 @@ describe('the sources of a JWT', () => {
     const config = profileOf(b, { jwtCommand: ['echo', rsaJwt({ ...CLAIMS, iss: 'x' })] });
     const run = (line: string) => b.run(`${line} --config ${config} -p p`, withJwt(''));
     await run('token get');
-    expect((await run('token check')).stderr).toContain('hint: have an operator set the token');
+    expect((await run('token check')).stderr).toContain(
+      'hint: have an operator allow the issuer of the token',
+    );
     expect((await run('token delete')).stderr).toContain('hint: wait until then\n');
     expect((await run('token check')).stderr).toMatch(/hint: get one: .*, or give one with --token-stdin\n/);
   });

@@ -188,7 +188,7 @@ test('login writes a profile without a credential, and takes nothing from a file
   const hidden = await run('login', { cwd });
   expect(hidden).toMatchObject({
     status: 0,
-    stderr: expect.stringContaining('is found first here, so this profile is not used here'),
+    stderr: expect.stringContaining('and not this profile'),
   });
   expect(hidden.stderr).toMatch(new RegExp(`next.*: graphcred token get.* --config ${configOf(home)}$`, 'm'));
 });

@@ -119,5 +119,5 @@ test('a call waits for another process that mints 5 s longer than that may take,
   let seconds = process.uptime();
   vi.spyOn(process, 'uptime').mockImplementation(() => (seconds += 4));
   const { status, stderr } = await run('token get --timeout 10');
-  expect([status, stderr]).toEqual([9, expect.stringContaining('busy with this entry; waited 15 s')]);
+  expect([status, stderr]).toEqual([9, expect.stringContaining('doing the same; waited 15 s')]);
 });

@@ -385,7 +385,7 @@ test('prune drops nothing while a stored file may belong to a secret and cannot 
   expect(await run('secret prune --yes')).toMatchObject({
     status: 10,
     stdout: '',
-    stderr: expect.stringContaining('Some files of the store cannot be read'),
+    stderr: expect.stringContaining('These files of the store were left as they are'),
   });
 });
 
@@ -397,7 +397,7 @@ test('prune names the profile of this server whose secretCommand it did not run'
   const profiles = { job: { gsqlUrl: sandbox.gsqlUrl, secretCommand }, away: { secretCommand } };
   configure(home, { profiles });
   expect((await run('secret prune --dry-run')).stderr).toContain(
-    'profile "job" may use one of these; to see, run its secretCommand',
+    'profile "job" may use one of these secrets; to see which, compare what its secretCommand prints',
   );
 });
 

@@ -453,7 +453,7 @@ describe('config', () => {
       status: 6,
       stdout: '',
       stderr:
-        'graphcred: There is no home folder for the approval.\nhint: set HOME (sudo -H), or name the file in each call: --config FILE\n',
+        'graphcred: There is no home folder to record the trust in.\nhint: set HOME (sudo -H), or name the file in each call: --config FILE\n',
     });
   });
 

@@ -124,7 +124,7 @@ describe('a failure of the store', () => {
     const lost = await run('secret create ci', { fullDisk: true });
     expect(lost).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('drop the new secret: graphcred secret drop ci\n'),
+      stderr: expect.stringContaining('drop the secret: graphcred secret drop ci\n'),
     });
     expect(await json('secret list')).toMatchObject({ secrets: [{ alias: 'ci' }] });
   });

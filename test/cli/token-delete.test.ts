@@ -122,7 +122,7 @@ test('logout --revoke forgets a token that the server no longer knows', async ()
   await run('token delete --token-stdin --store none', { stdin: token });
   expect(await run('logout --revoke')).toMatchObject({
     status: 0,
-    stdout: expect.stringContaining('1 ended token'),
+    stdout: expect.stringContaining('1 token that had ended'),
   });
   expect(await json('token list')).toMatchObject({ tokens: [] });
 });

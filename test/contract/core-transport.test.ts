@@ -234,7 +234,7 @@ describe('TLS', () => {
     expect(refused).toMatchObject({
       code: 'TLS',
       ambiguous: false,
-      hint: 'if the server requires a client certificate, check that and its key; if not, it shares no TLS version or cipher with Node',
+      hint: 'if it shares no TLS version or cipher with Node, only its administrator can help; else give a client certificate and its key',
       option: 'tls.cert',
     });
   });

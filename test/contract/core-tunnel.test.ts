@@ -76,7 +76,7 @@ describe('a tunnel through a proxy', { timeout: 10_000 }, () => {
   });
 
   test.each([
-    [407, 'it requires a login (HTTP 407)'],
+    [407, 'the proxy requires a login (HTTP 407)'],
     [403, 'HTTP 403'],
     [201, 'HTTP 201'],
   ])('that is refused with %i is closed from this side, and the error says why', async (status, reason) => {
@@ -84,7 +84,7 @@ describe('a tunnel through a proxy', { timeout: 10_000 }, () => {
     expect(await refusalOf(through(proxy.url).rest('GET', '/echo'))).toMatchObject({
       code: 'NETWORK',
       message: `The proxy could not connect to ${TARGET}: ${reason}.`,
-      hint: 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY',
+      hint: 'check HTTP_PROXY and HTTPS_PROXY, with user name and password if need be, or exempt this host with NO_PROXY',
     });
     await Promise.all(proxy.closed);
   });

@@ -61,7 +61,7 @@ function plantRecord(world: World): void {
 const unavailable = (message: string | RegExp) => ({
   code: 'STORE_UNAVAILABLE',
   message: typeof message === 'string' ? message : expect.stringMatching(message),
-  hint: 'set GRAPHCRED_STORE=file or log in',
+  hint: 'to use files instead: GRAPHCRED_STORE=file, or for good',
 });
 const locked = {
   code: 'STORE_LOCKED',

@@ -228,7 +228,7 @@ test('a bug is exit 1, and -v shows where it was thrown but not its text', () =>
   report.verbose = true;
   expect(fail(new TypeError('canary'), report)).toBe(1);
   expect(written[0]).toBe(
-    'graphcred: graphcred ran into a bug (TypeError).\nhint: please report it, with the command you typed and the lines that -v prints\n',
+    'graphcred: graphcred ran into a bug (TypeError).\nhint: please report it with the command you typed, and what it prints with -v\n',
   );
   expect(written.slice(1).join('')).toContain('cli-process.test.ts');
   expect(written.length).toBeLessThanOrEqual(10);

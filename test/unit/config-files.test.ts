@@ -60,13 +60,13 @@ describe('values of a config file', () => {
     [{ gsqlurl: 'x' }, 'gsqlurl is not a setting graphcred knows', 'did you mean gsqlUrl?'],
     [{ 'tls.ca': 'x' }, '"tls.ca" is not a setting graphcred knows', 'did you mean tls: { ca: … }?'],
     [{ toString: 'x' }, 'toString is not a setting graphcred knows', CORRECT],
-    [{ tls: 'x' }, 'tls is not a table of settings', CORRECT],
-    [{ redis: [] }, 'redis is not a table of settings', CORRECT],
-    [{ defaultProfile: 1 }, 'defaultProfile is not text', CORRECT],
-    [{ profiles: [] }, 'profiles is not a table of profiles', CORRECT],
-    [{ profiles: { a: 1 } }, 'profiles.a is not a table of settings', CORRECT],
+    [{ tls: 'x' }, 'tls must hold settings, each under its name', CORRECT],
+    [{ redis: [] }, 'redis must hold settings, each under its name', CORRECT],
+    [{ defaultProfile: 1 }, 'defaultProfile is not text', 'put the value in quotes'],
+    [{ profiles: [] }, 'profiles must hold profiles, each under its name', CORRECT],
+    [{ profiles: { a: 1 } }, 'profiles.a must hold settings, each under its name', CORRECT],
     [{ profiles: { '-a': {} } }, 'profiles.-a is not a valid profile name', NAME],
-    [[], 'the file is not a table of settings', CORRECT],
+    [[], 'the file must hold settings, each under its name', CORRECT],
     [{ tls: { insecure: 'false' } }, 'tls.insecure is neither true nor false', CORRECT],
     [{ noInput: 0 }, 'noInput is neither true nor false', CORRECT],
     [{ secretCommand: [] }, 'secretCommand is not a list of strings', LIST],
@@ -279,7 +279,7 @@ describe('a profile is written', () => {
   test.each([
     ['{ no', 'is not valid JSON.', 'correct the file, or name another one with --config'],
     ['{"grahp": 1}', 'grahp is not a setting graphcred knows.', CORRECT],
-    ['[]', 'the file is not a table of settings.', CORRECT],
+    ['[]', 'the file must hold settings, each under its name.', CORRECT],
   ])('not over %s, which stays as it is', async (text, problem, hint) => {
     const folder = temporaryHome();
     const file = path.join(folder, 'config.json');

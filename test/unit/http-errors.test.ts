@@ -24,10 +24,10 @@ const CA = 'give the CA certificate; check that the host is that of the certific
 const UNKNOWN_CA =
   'getCACertificates' in tls
     ? CA
-    : `${CA}; Node before 22.15 reads NODE_EXTRA_CA_CERTS, not the CAs that the system trusts`;
+    : `${CA}; this Node does not read the CAs of the system: name their file in NODE_EXTRA_CA_CERTS`;
 const PLAIN = 'if the port speaks plain HTTP, use http:// in place of https://';
 const CLIENT =
-  'if the server requires a client certificate, check that and its key; if not, it shares no TLS version or cipher with Node';
+  'if it shares no TLS version or cipher with Node, only its administrator can help; else give a client certificate and its key';
 
 describe('no answer', () => {
   test.each<[FailureKind, string, string, boolean, string?]>([
@@ -73,7 +73,11 @@ describe('no answer', () => {
   });
 
   test.each([
-    ['ERR_TLS_CERT_ALTNAME_INVALID', 'the certificate is for another name', CA],
+    [
+      'ERR_TLS_CERT_ALTNAME_INVALID',
+      'the certificate is for another name',
+      'use the host name that the certificate is for',
+    ],
     ['ERR_SSL_WRONG_VERSION_NUMBER', 'the port does not answer in TLS (ERR_SSL_WRONG_VERSION_NUMBER)', PLAIN],
     [
       'ERR_SSL_PACKET_LENGTH_TOO_LONG',
@@ -91,7 +95,11 @@ describe('no answer', () => {
     ...['TLSV13_ALERT_CERTIFICATE_REQUIRED', 'SSLV3_ALERT_BAD_CERTIFICATE', 'TLSV1_ALERT_UNKNOWN_CA'].map(
       (alert) => [`ERR_SSL_${alert}`, `the server refused the TLS handshake (ERR_SSL_${alert})`, CLIENT],
     ),
-    ['ERR_OSSL_PEM_NO_START_LINE', 'ERR_OSSL_PEM_NO_START_LINE', 'check the client certificate and its key'],
+    [
+      'ERR_OSSL_PEM_NO_START_LINE',
+      'the client certificate or its key cannot be used (ERR_OSSL_PEM_NO_START_LINE)',
+      'give a client certificate that the server accepts, and its key',
+    ],
   ] as [string, string, string][])('because of %s in TLS says: %s', (reason, words, hint) => {
     expect(failed('tls', reason)).toMatchObject({
       message: `Cannot make a trusted connection to ${ADDRESS}: ${words}.`,

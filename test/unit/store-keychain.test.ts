@@ -442,7 +442,7 @@ describe.skipIf(process.platform === 'win32')('the store of the keychain', () =>
   it('refuses a value that is longer than an entry of Windows', async () => {
     expect(await failureOf(opened().put(record, new Sensitive('ü'.repeat(1281))))).toMatchObject({
       code: 'STORE_UNAVAILABLE',
-      hint: 'set GRAPHCRED_STORE=file or log in',
+      hint: 'to use files instead: GRAPHCRED_STORE=file, or for good',
     });
     expect(asked()).toEqual([]);
   });

@@ -124,7 +124,7 @@ describe('a lock', () => {
     clock.mockReturnValue(107.1);
     expect(await waiting).toMatchObject({
       code: 'LOCK_TIMEOUT',
-      message: 'another graphcred process is busy with this entry; waited 7 s',
+      message: 'another graphcred process is doing the same; waited 7 s',
       hint: expect.stringContaining('run the command again'),
     });
   });

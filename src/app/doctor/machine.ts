@@ -49,8 +49,8 @@ function judgeEngine({ encrypted, local, role, canWrite, keyId, tokens }: Server
   const rights = canWrite
     ? 'this machine can get tokens and share them'
     : 'this machine can only read tokens';
-  const way = encrypted ? 'encrypted' : 'not encrypted';
-  const cause = `redis${role === 'master' ? ' master' : ''}, ${way}; ${pluralize(tokens, 'token')}; ${rights}; key ${keyId}, which must be the same on all machines`;
+  const way = encrypted ? 'with TLS' : 'without TLS';
+  const cause = `redis${role === 'master' ? ' master' : ''}, ${way}; ${pluralize(tokens, 'token')}; ${rights}; the store key has the ID ${keyId}, which must be the same on all machines`;
   return encrypted || local
     ? ok(cause)
     : warn(cause, 'use rediss://, since others on the network can see and change what is sent');
@@ -81,6 +81,6 @@ export async function checkIdentity({ jwt }: Facts): Promise<Check> {
   const lines = compared.flatMap(([name, value]) =>
     value ? `gadmin config set Security.JWT.${name} ${shellWord(value)}` : [],
   );
-  const checks = lines.length > 0 ? `; if it also checks issuer or audience: ${lines.join('; ')}` : '';
-  return ok(`the database needs the user "${sub}"${checks}`);
+  const checks = lines.length > 0 ? `; if it checks issuer or audience: ${lines.join('; ')}` : '';
+  return ok(`the user "${sub}" must exist in the database${checks}`);
 }

@@ -29,7 +29,7 @@ export async function checkRestAuth({ server }: Facts): Promise<Check> {
   if (state === 'on') return ok('on');
   if (state === 'unknown')
     return warn(
-      'the REST server does not say whether it is on',
+      'the REST server does not say whether REST authentication is on',
       'check the address of the REST server, which ends with /restpp on 4.x: --rest-url',
     );
   throw new GraphException('REST_AUTH_DISABLED', 'off: the server gives out no tokens, and wants none', {
@@ -46,7 +46,7 @@ export async function checkCredential({ run, server, credential, jwt }: Facts): 
     const found = await credential();
     const { kind, label, username, level } = found;
     if (kind === 'secret' && (lacksGraph || !version.secretLogsIn))
-      return skipped(`not tried: the secret (${label}) gets tokens here, but no login`, {
+      return skipped(`not tried: on this server the secret (${label}) makes tokens, but cannot log in`, {
         command: 'token get',
       });
     if (kind === 'jwt' && !version.jwtLogsIn)

@@ -100,7 +100,7 @@ export async function deleteEntries(run: Run, entries: readonly StoreEntry[]): P
       if (record.kind === 'login')
         await (await import('../../auth/oidc/saved-login.js')).endLogin(run, record, store);
       await store.delete(record.key);
-      run.ports.reporter.did(`forgot a ${record.kind === 'token' ? 'token' : `saved ${record.kind}`}`);
+      run.ports.reporter.did(`deleted a ${record.kind === 'token' ? 'token' : `saved ${record.kind}`} here`);
     } catch (error) {
       failure ??= error;
     }

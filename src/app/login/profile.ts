@@ -47,8 +47,8 @@ export async function writeOwnProfile(
   const top = leftOut.find(({ named, credential }) => !named && credential?.level === 'fileDefaults');
   if (top && ADDRESS_KEYS.every((key) => file?.config.defaults[key] === undefined))
     ports.reporter.warn([
-      `${top.credential?.label} was for ${describePair(top.pair)}, and counts for ${target.gsqlUrl} from now on`,
-      'move it into a profile of its own',
+      `${top.credential?.label} was for ${describePair(top.pair)}; from now on it is sent to ${target.gsqlUrl}`,
+      'if that is wrong, move it into a profile of its own',
     ]);
   const written = await writeProfile(stores.requireFolder('configDir'), name, { profile, removed });
   if (old) {
@@ -56,8 +56,8 @@ export async function writeOwnProfile(
     const lost = [...oldKeys].filter((key) => ![...address, ...kept].includes(key));
     ports.reporter.warn([
       `profile "${name}" is for ${describePair(target, old.pair)} now, no longer for ${describePair(old.pair)}`,
-      ...(lost.length > 0 ? [`what it had for the old address is removed: ${lost.join(', ')}`] : []),
-      'to keep both, log in with another -p NAME',
+      ...(lost.length > 0 ? [`removed from it: ${lost.join(', ')}`] : []),
+      'to have a profile for each, log in with another -p NAME',
     ]);
   }
   return written;

@@ -42,7 +42,7 @@ async function askAddress(ports: Ports, reopen: Reopen, suggestion = 'http://127
     refuse: (text) =>
       addressOf(text)
         ? undefined
-        : 'Write a name, or an http:// or https:// URL without user name, its port at most 65535: https://db.example.com:14240.',
+        : 'Write a name or a URL without user name: db.example.com, or https://db.example.com:14240.',
   });
   const run = await reopen({ 'gsql-url': undefined, ...addressOf(typed) });
   const wrong = await whyFailed(findVersion(run));

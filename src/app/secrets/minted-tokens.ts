@@ -61,6 +61,6 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   if (!failure) return;
   throw new GraphException(failure.code, `No secret was changed. ${failure.message}`, {
     ...failure,
-    fix: [...failure.fix, 'to end the secret first, leave out --revoke'],
+    fix: [...failure.fix, 'to go on without revoking, leave out --revoke'],
   });
 }

@@ -73,15 +73,20 @@ async function pass(request: IncomingMessage, response: ServerResponse, by: Forw
   if (port !== String(socket.localPort))
     throw new Refused(403, 'the Host header does not match this address');
   const scheme = schemeOf(headers.authorization, key);
-  if (scheme === undefined) throw new Refused(401, 'the request does not contain the key of this proxy');
+  if (scheme === undefined)
+    throw new Refused(401, 'the header Authorization does not hold the key of this proxy');
   if (!/^(?:chunked)?$/i.test(headers['transfer-encoding'] ?? ''))
-    throw new Refused(501, 'the body of a request may be sent in chunks, and in no other coding');
+    throw new Refused(501, 'the only Transfer-Encoding that is passed on is chunked');
   const isRest = restPath !== undefined && url.startsWith(restPath);
   const prefix = isRest ? restPath.slice(0, -1) : '';
   const inside = refusingWith(400, () => resolveInside(base + prefix, url.slice(prefix.length)));
   refusingWith(403, () => refuseDangerous(method, inside));
   const login = await (isRest || scheme === 'bearer' ? by.tokens.get() : by.gsqlLogin?.());
-  if (login === undefined) throw new Refused(403, 'the credential in use cannot log in to the GSQL server');
+  if (login === undefined)
+    throw new Refused(
+      403,
+      'there is no login for the GSQL server: start the proxy with a password or a secret',
+    );
   const path = base.slice(inside.origin.length) + url;
   await forward({ request, response, url: inside, path, by, body: [] }, login);
 }

@@ -44,13 +44,11 @@ export function tokenProvider(run: Run, first: TokenSource) {
       reporter.detail(`token in use since ${since}, ends at ${ends}`);
     },
     onFailure: (error, isAlive) => {
-      isRefused = error instanceof GraphException && error.code === 'AUTH_FAILED';
-      const why = error instanceof GraphException ? error.message.replace(/\.$/, '') : 'a bug in graphcred';
-      reporter.warn(
-        isAlive
-          ? `the token could not be renewed: ${why}; the old one is used until it expires`
-          : `there is no valid token: ${why}`,
-      );
+      const known = error instanceof GraphException ? error : undefined;
+      isRefused = known?.code === 'AUTH_FAILED';
+      const why = known?.message.replace(/\.$/, '') ?? 'a bug in graphcred';
+      const until = `the token could not be renewed: ${why}; the old one is used until it expires`;
+      reporter.warn(isAlive ? until : [`there is no valid token: ${why}`, ...(known?.fix ?? [])]);
     },
   });
   // A login that was refused is tried again when a client asks: servers count wrong ones.

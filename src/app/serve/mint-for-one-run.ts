@@ -42,7 +42,7 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   }
   if (outcome === 'deleted' && (await findVersion(run)).revocationFillsBlockList)
     run.ports.reporter.note(
-      'the token is revoked; until it expires, it is one of the 20 revoked tokens that a user can have',
+      'the token is revoked; until it expires, it takes one of the 20 places on the block list of its user',
     );
   return undefined;
 }

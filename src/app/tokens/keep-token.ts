@@ -46,7 +46,7 @@ export async function keepToken(cache: TokenCache, minted: Token, lock?: Lock) {
 export async function deleteRefused(cache: TokenCache, token: Sensitive): Promise<void> {
   const failure = await forget(await ownTokens(cache), token);
   if (failure)
-    cache.run.ports.reporter.warn(`the refused token could not be deleted here: ${failure.message}`);
+    cache.run.ports.reporter.warn(`a token that the server refuses is still stored here: ${failure.message}`);
 }
 
 /** Deletes every record of a token that its server no longer accepts. Returns why one is still stored here. */

@@ -16,7 +16,7 @@ export async function mintToken(run: Run, credential: Credential, unique: boolea
   const { connection, version } = connected;
   const { restUrl, gsqlUrl } = run.target;
   if (version.restBehindGsql && restUrl === gsqlUrl)
-    ports.reporter.warn('the REST URL is that of the GSQL server; on 4.x it ends with /restpp');
+    ports.reporter.warn('the REST URL is the same as the GSQL URL; on 4.x add /restpp to it');
   const byPassword = credential.kind === 'password';
   if (version.secretsNeedGraph && byPassword) requireGraph(run);
   const createsSecret = version.mintByPasswordCreatesSecret && byPassword;
@@ -36,7 +36,7 @@ export async function mintToken(run: Run, credential: Credential, unique: boolea
   // A person is told once a day.
   if (createsSecret && !recall(run, 'madeSecretTold')) {
     ports.reporter.note([
-      'Minting with a password makes a 4.x server create a secret (AUTO_GENERATED_ALIAS_…)',
+      'for each token by password, a 4.x server makes a secret (AUTO_GENERATED_ALIAS_…)',
       'to avoid that, use one of your own',
       ...secretInstead(stores.inForce.name),
     ]);

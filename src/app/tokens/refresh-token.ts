@@ -59,7 +59,7 @@ export async function refreshToken(run: Run): Promise<Token> {
     const forgetOld = (all: TokenRow[]) => forget(all.filter(isOld), renewed.token);
     const failure = kept && (await listTokens(run, store).then(forgetOld, expected));
     if (failure)
-      reporter.warn(`${failure.message}; a record of this token may still have its old expiry time`);
+      reporter.warn(`${failure.message}; token list may still show an old expiry time of this token`);
     return renewed;
   });
 }

@@ -55,7 +55,7 @@ export async function revokeTokens(
     const outcome = await revoke(row).catch((error): Outcome => ({ state: 'kept', error: expected(error) }));
     outcomes.push({ row, ...outcome });
     if (outcome.state === 'deleted') reporter.did(`revoked the token ${row.id}`);
-    else if (outcome.state === 'ended' && !outcome.error) reporter.did(`forgot the token ${row.id}`);
+    else if (outcome.state === 'ended' && !outcome.error) reporter.did(`deleted the token ${row.id} here`);
   }
   return outcomes;
 }
@@ -103,7 +103,7 @@ function stillStored(outcomes: readonly Outcome[]): GraphException | undefined {
   if (first === undefined) return undefined;
   const ids = stored.map(({ id }) => id).join(' ');
   const message = `Deleted on the server, but not from this machine: ${ids}: ${first.error.message}.`;
-  const repair = 'repair the store, because token get still prints the token; then run';
+  const repair = 'mend that, because token get still prints the token; then run';
   const again = { command: `token delete ${ids} --skip-missing` };
   return new GraphException('PARTIAL', message, { hint: [repair, again] });
 }
@@ -113,6 +113,6 @@ export function notDeletable(isStored = true): GraphException {
   return new GraphException(
     'UNSUPPORTED',
     'A JWT of an identity provider cannot be deleted at the server; it stays valid until it expires.',
-    { hint: isStored ? ['delete it here', { command: 'logout --revoke' }] : 'wait until then' },
+    { hint: isStored ? ['delete it here', { command: 'logout' }] : 'wait until then' },
   );
 }

@@ -70,7 +70,7 @@ async function clientProof(run: Run, oidc: OidcClient): Promise<Sensitive | unde
     return clientSecret ? new Sensitive(clientSecret) : clientSecretFile && fromFile(run, clientSecretFile);
   if (clientAssertion.value !== 'github') return fromFile(run, clientAssertion);
   const { ACTIONS_ID_TOKEN_REQUEST_URL: url = '', ACTIONS_ID_TOKEN_REQUEST_TOKEN: token = '' } = env;
-  const hint = 'give the job the permission: permissions: id-token: write';
+  const hint = 'give the job the permission "id-token: write"';
   const none = 'The token service of GitHub Actions is not available.';
   if (!isSecureUrl(url) || token === '') throw new GraphException('INPUT_REQUIRED', none, { hint });
   const asked = new URL(url);
@@ -122,7 +122,7 @@ function errorOf(run: Run, oidc: OidcClient, error: unknown, proof?: Sensitive):
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof GraphException) return cause;
   if (error instanceof openid.ResponseBodyError || error instanceof openid.AuthorizationResponseError) {
-    const code = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'another error';
+    const code = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'an unknown error';
     // The library passes on whatever JSON the provider sent.
     const text: unknown = error.error_description;
     const why = typeof text === 'string' ? redactServerText(text, [proof]).replace(/[.\s]+$/, '') : '';
@@ -137,7 +137,7 @@ function errorOf(run: Run, oidc: OidcClient, error: unknown, proof?: Sensitive):
 }
 
 const CLIENT_HINT: Hint = [
-  'check the client at the provider: its secret and its permissions',
+  'check the secret and the permissions of the client at the provider; what is set here',
   { command: 'config show' },
 ];
 
@@ -148,6 +148,7 @@ const HINTS: Readonly<Record<string, Hint>> = {
   not_allowed:
     'allow offline tokens for the client and the user at the provider, or take offline_access out of oidc.scopes',
   invalid_target: 'set oidc.audience to an audience that the provider knows',
+  OAUTH_MISSING_SERVER_METADATA: 'log in with --device, or without it if it was typed',
   OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'synchronize the clocks of this machine and the provider with NTP',
 };
 
@@ -184,7 +185,7 @@ export function chooseToken(oidc: Oidc, tokens: Tokens): { token: Sensitive; sub
   const text = oidc.use === 'id_token' ? tokens.id_token : tokens.access_token;
   if (text === undefined)
     throw new GraphException('AUTH_FAILED', `The provider ${oidc.issuer} gave no ID token.`, {
-      hint: 'ask for one with openid in oidc.scopes, or use the other token: oidc.use: access_token',
+      hint: 'add openid to oidc.scopes, or use the access token: oidc.use: access_token',
     });
   const token = new Sensitive(text, `from ${oidc.issuer}`);
   const sub = readClaims(token)?.sub;

@@ -21,7 +21,7 @@ export function renew(run: Run, oidc: Oidc, { key }: LoginRecord, store: Store):
       const renewed = { ...record, createdAtUnix: run.ports.now() / 1000 };
       await store.put(renewed, loginValue(next)).catch((error) => {
         run.ports.reporter.warn(
-          `the new refresh token could not be saved, so the next token needs a login: ${expected(error).message}`,
+          `the new refresh token could not be saved (${expected(error).message}), so the next token needs a login`,
         );
       });
       return answer;
@@ -89,6 +89,8 @@ export async function endLogin(run: Run, { key, info }: LoginRecord, store: Stor
         note(`${issuer} offers no way to revoke the login of "${username}"; it is deleted here only`);
     });
   } catch (error) {
-    warn(`the login of "${username}" is not revoked at ${issuer}: ${expected(error).message}`);
+    warn(
+      `the login of "${username}" is deleted here, but not revoked at ${issuer}: ${expected(error).message}`,
+    );
   }
 }

@@ -121,7 +121,9 @@ function reader(name: string, spec: Partial<Pick<OptionSpec, 'repeat' | 'short'>
         `The value of ${name} is empty.`,
         'give one; perhaps a variable of the script is not set',
       );
-    const ofToken = FORMATS.includes(value) ? '; to print a token so, see: graphcred token get --help' : '';
+    const ofToken = FORMATS.includes(value)
+      ? '; the others are for tokens, see: graphcred token get --help'
+      : '';
     if (choices?.includes(value) === false)
       throw usageError(
         `${name} does not take ${HARMLESS.test(value) ? `'${value}'` : 'this value'}.`,

@@ -36,7 +36,9 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   const { configDir } = input;
   const hint = 'set HOME (sudo -H), or name the file in each call: --config FILE';
   if (configDir === undefined)
-    throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder for the approval.', { hint });
+    throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder to record the trust in.', {
+      hint,
+    });
   const [location] = findConfigs(input);
   if (!location)
     throw new GraphException('NOT_FOUND', 'There is no config file here.', {

@@ -49,7 +49,7 @@ function reportLogin(invocation: Invocation, run: Run, inForce: string | undefin
   report.done(document, `${done} ${whatIsSaved(login)}`.trim());
   if (report.json || login.failure) return;
   const isDefault = defaultWith(settings.file?.config, name) === name;
-  if (isHidden) report.note(`${inForce} is found first here, so this profile is not used here`);
+  if (isHidden) report.note(`commands here use ${inForce}, and not this profile`);
   if (!isDefault) report.note(['to make it the default profile', { command: `profile use ${name}` }]);
   report.note(advice ?? ['next', { command: `token get${isDefault ? '' : ` -p ${name}`}` }]);
 }

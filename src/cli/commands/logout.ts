@@ -28,7 +28,9 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   const { tokens, ended, credentials, failure } = await logOut(run, plan);
   const what = stored(tokens - ended, credentials, revoke ? 'revoked token' : 'token');
   // Those that the server did not know any more were not revoked now.
-  const gone = [ended > 0 && pluralize(ended, 'ended token'), what].filter(Boolean).join(' and ');
+  const gone = [ended > 0 && `${pluralize(ended, 'token')} that had ended`, what]
+    .filter(Boolean)
+    .join(' and ');
   const done = `Deleted ${gone} from this machine (${whose}).`;
   report.done({ forgotten: tokens + credentials, tokens, revoked: revoke && tokens > 0 && !failure }, done);
   const isJwt = ({ record }: StoreEntry) => record.kind === 'token' && record.info.issuedBy === 'provider';

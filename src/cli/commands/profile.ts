@@ -70,7 +70,9 @@ export async function remove(invocation: Invocation): Promise<undefined> {
       { command: `logout -p ${sharedWith}` },
     ]);
   if (entries.some(({ record }) => Number(record.expiresAtUnix) > ctx.now() / 1000))
-    report.note('the server accepts the tokens that go until they expire; logout --revoke would end them');
+    report.note(
+      'the server accepts removed tokens until they expire; next time, logout --revoke revokes them first',
+    );
   const tokens = entries.filter(({ record }) => record.kind === 'token').length;
   const forgotten = { tokens, credentials: entries.length - tokens };
   const goes = stored(tokens, forgotten.credentials);

@@ -38,7 +38,7 @@ async function start(invocation: Invocation, run: Run) {
   // A proxy that was killed has left its key. Unlike what `secret create > FILE` writes, it has no line end.
   if (there && !('text' in there && /^(?:[a-z0-9]{32})?$/.test(there.text)))
     throw usageError(
-      `--key-file would replace a file with another content: ${keyFile}`,
+      `--key-file names a file that holds something else: ${keyFile}`,
       'name a file that is not there; it is deleted when the proxy ends',
     );
   const [rest = 0, service = 0] = ['port', 'service-port'].map((name) => portOption(flags, name));
@@ -67,5 +67,5 @@ function portOption(flags: Flags, name: string): number | undefined {
   const text = flags[name] as string | undefined;
   if (text === undefined) return undefined;
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw usageError(`The value of --${name} is not a port number.`, 'write one up to 65535; 0 is a free one');
+  throw usageError(`The value of --${name} is not a port number.`, 'write 0 to 65535; 0 means any free port');
 }

@@ -52,7 +52,7 @@ export async function create(invocation: Invocation): Promise<undefined> {
   if (!save || unsaved !== undefined)
     printSecret(invocation, { alias }, value, {
       note: `secret "${alias}": this is the only time its value is shown`,
-      whenLost: ['its value is lost, so drop the new secret', { command: `secret drop ${alias}` }],
+      whenLost: ['the value of the new secret is lost; drop the secret', { command: `secret drop ${alias}` }],
     });
   if (unsaved !== undefined) throw unsaved;
   if (save)
@@ -95,7 +95,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
     report.warn([
-      `profile ${unknown.map((name) => `"${name}"`).join(', ')} may use one of these; to see, run its secretCommand and compare what it prints with`,
+      `profile ${unknown.map((name) => `"${name}"`).join(', ')} may use one of these secrets; to see which, compare what its secretCommand prints with`,
       { command: 'secret list' },
     ]);
   const names = unused.map(singleLine).join('\n');
@@ -174,6 +174,6 @@ function printDropped(
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note(
-      `tokens made elsewhere from ${dropped.length === 1 ? 'it' : 'them'} stay valid until they expire`,
+      `tokens made elsewhere from ${dropped.length === 1 ? 'this secret' : 'these secrets'} stay valid until they expire`,
     );
 }

@@ -15,6 +15,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   graph: '--graph',
   jwtToken: '--secret-stdin, --secret-file, --jwt-stdin, --jwt-file',
   ports: '--gsql-url URL',
+  urls: '--gsql-url, --rest-url',
   lifetime: '--lifetime',
   owner: '--owner',
   password: '--username, and --password-stdin, --password-file or GRAPHCRED_PASSWORD',

@@ -90,7 +90,7 @@ function errorOf(error: unknown): GraphException {
   // inquirer's errors for a prompt that was closed by Ctrl-C or by the end of its input.
   if (/^(?:Exit|Abort)PromptError$/.test(name)) return new GraphException('CANCELLED', 'Cancelled.');
   return new GraphException('INTERNAL', `graphcred ran into a bug (${name}).`, {
-    hint: 'please report it, with the command you typed and the lines that -v prints',
+    hint: 'please report it with the command you typed, and what it prints with -v',
   });
 }
 

@@ -31,7 +31,7 @@ export class TransportFailure extends Error {
 }
 
 export const CHECK_CLIENT: readonly Fix[] = [
-  'check the client certificate and its key',
+  'give a client certificate that the server accepts, and its key',
   { setting: 'tls.cert' },
 ];
 
@@ -52,13 +52,17 @@ const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[
   [
     /_ALERT_|HANDSHAKE_FAILURE|UNSUPPORTED_PROTOCOL/,
     'the server refused the TLS handshake (*)',
-    'if the server requires a client certificate, check that and its key; if not, it shares no TLS version or cipher with Node',
+    'if it shares no TLS version or cipher with Node, only its administrator can help; else give a client certificate and its key',
     { setting: 'tls.cert' },
   ],
   [/^CERT_HAS_EXPIRED$/, 'the certificate has expired', 'ask the administrator of the server to renew it'],
-  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'the certificate is for another name'],
+  [
+    /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    'the certificate is for another name',
+    'use the host name that the certificate is for',
+  ],
   [UNKNOWN_AUTHORITY, 'the certificate is self-signed or its CA is unknown (*)'],
-  [/KEY|PEM|ASN1|OSSL/, '*', ...CHECK_CLIENT],
+  [/KEY|PEM|ASN1|OSSL/, 'the client certificate or its key cannot be used (*)', ...CHECK_CLIENT],
 ];
 
 function trustHint(reason: string): readonly Fix[] {
@@ -68,12 +72,13 @@ function trustHint(reason: string): readonly Fix[] {
     'check that the host is that of the certificate',
   ];
   if (UNKNOWN_AUTHORITY.test(reason) && !rootReader())
-    fix.push('Node before 22.15 reads NODE_EXTRA_CA_CERTS, not the CAs that the system trusts');
+    fix.push('this Node does not read the CAs of the system: name their file in NODE_EXTRA_CA_CERTS');
   return fix;
 }
 
-const REACH_HINT = 'check host and port, and that the server is running';
-const PROXY_HINT = 'check HTTP_PROXY and HTTPS_PROXY, or exempt this host with NO_PROXY';
+const REACH_HINT = 'check the network, host and port, and that the server is running';
+const PROXY_HINT =
+  'check HTTP_PROXY and HTTPS_PROXY, with user name and password if need be, or exempt this host with NO_PROXY';
 
 /** Why no answer came. `{words}` stands for the reason in words, `{to}` for the address and the proxy on the way. */
 const FAILURES = {

@@ -139,7 +139,7 @@ function openTunnel(target: URL, proxy: RequestOptions, signal: AbortSignal): Pr
     request.on('connect', ({ statusCode }, socket) => {
       if (statusCode === 200) return resolve(socket);
       socket.destroy();
-      const reason = statusCode === 407 ? 'it requires a login (HTTP 407)' : `HTTP ${statusCode}`;
+      const reason = statusCode === 407 ? 'the proxy requires a login (HTTP 407)' : `HTTP ${statusCode}`;
       reject(new TransportFailure('proxy', reason));
     });
     request.on('error', (error) => reject(new TransportFailure('no-proxy', codeOf(error))));

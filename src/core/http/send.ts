@@ -126,10 +126,8 @@ function headerText({ scheme, credential, username }: Authorization): string {
   if (scheme === 'Basic') return `Basic ${Buffer.from(`${username}:${value}`).toString('base64')}`;
   if (/^[\x21-\x7e]+$/.test(value)) return `${scheme} ${value}`;
   const name = scheme === 'Bearer' ? 'token' : 'secret';
-  throw usageError(`This ${name} contains blanks or letters that are not allowed.`, [
-    'check where it comes from',
-    { command: 'config show' },
-  ]);
+  const named = [name, credential.origin].filter(Boolean).join(' ');
+  throw usageError(`The ${named} contains blanks or letters that are not allowed.`, 'give the value alone');
 }
 
 /**

@@ -27,9 +27,9 @@ async function detectVersion(base: string, ask: Send): Promise<ServerVersion> {
     throw new GraphException('UNSUPPORTED', `${base} is a REST server, and not the GSQL server.`, {
       hint: 'give the address of the GSQL server, usually port 14240; if both are set, swap them',
     });
-  const answers = `HTTP ${newer.status} and HTTP ${older.status}, neither with a version`;
+  const answers = [...new Set([newer, older].map(({ status }) => `HTTP ${status}`))].join(' and ');
   throw new GraphException('UNSUPPORTED', `${base} does not tell its version (${answers}).`, {
-    hint: GIVE_VERSION,
+    hint: ['check the address first', ...GIVE_VERSION],
     status: older.status,
     serverText: isHtml(older) ? '' : redactServerText(older.body),
   });
@@ -91,7 +91,7 @@ export class VersionFinder {
     const answer = found ? `is ${found.version}` : 'does not tell its version';
     const message = `${this.#serviceUrl} ${answer}, but its version is set to ${version}: nothing was sent.`;
     throw usageError(message, [
-      '3.x takes the token in the URL, so it is sent only to a server that reports such a version; give the right version, or none',
+      'before 3.5 tokens and secrets stand in the URL, so the server must report its version itself; check the address, and leave the version out',
       { setting: 'serverVersion' },
     ]);
   }

@@ -82,7 +82,8 @@ function failure(exchange: Exchange, message: string, returnCode?: number): Grap
   const found = refusal(exchange, refused);
   if (meaningOf(exchange, refused) !== 'no-such-graph' || isReadOnly(exchange.request)) return found;
   const fix = ['check the name of the graph, and look for the secret on the other graphs'];
-  return new GraphException(found.code, found.message, { ...found, fix, ambiguous: true });
+  const told = `${found.message} The server may have used another graph instead.`;
+  return new GraphException(found.code, told, { ...found, fix, ambiguous: true });
 }
 
 /** Reads the answer to `SHOW SECRET`. The values are masked, even if the server sends them whole. */

@@ -32,12 +32,12 @@ const SET_JWT = (key: string) =>
 const PROVIDERS_JWT: Readonly<Partial<Record<Meaning, readonly [problem: string, hint: string]>>> = {
   'token-expired': ['has expired', 'get a new one from the identity provider'],
   'token-malformed': [
-    'is not a token that this server accepts',
-    `have an operator give the server (3.10 or later) the provider's key: ${SET_JWT('RSA.PublicKey @FILE')}`,
+    'is not a form of token that this server knows',
+    `JWTs need a server of 3.10 or later with the provider's key, which an operator sets: ${SET_JWT('RSA.PublicKey @FILE')}`,
   ],
   'token-refused': [
     'is not valid there, and the server does not say why',
-    `have an operator give the server the provider's key: ${SET_JWT('RSA.PublicKey @FILE')}`,
+    `perhaps the server lacks the provider's key, which an operator sets: ${SET_JWT('RSA.PublicKey @FILE')}`,
   ],
   'jwt-user': [
     'names a user (sub) that the database does not have',
@@ -53,11 +53,11 @@ const PROVIDERS_JWT: Readonly<Partial<Record<Meaning, readonly [problem: string,
   ],
   'jwt-issuer': [
     'is from another issuer (iss) than the server expects',
-    `have an operator set the token's issuer: ${SET_JWT('Issuer ISSUER')}`,
+    `have an operator allow the issuer of the token: ${SET_JWT('Issuer ISSUER')}`,
   ],
   'jwt-audience': [
     'is for another audience (aud) than the server expects',
-    `ask the identity provider for a token with the server's audience, or have an operator set the token's audience: ${SET_JWT('Audience AUDIENCE')}`,
+    `ask the identity provider for a token with the server's audience, or have an operator allow that of the token: ${SET_JWT('Audience AUDIENCE')}`,
   ],
   'jwt-signature': [
     'is signed with a key that the server does not know',
@@ -109,7 +109,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'token-of-other-graph': [
     'PERMISSION_DENIED',
     '{server} refused {token}, which is for another graph{text}',
-    'use a token for the graph of this call, or one without a graph',
+    'name the graph of this call, so that a token for it is used',
     GRAPH,
   ],
   'unknown-token': ['NOT_FOUND', '{server} does not know {token}.', 'get a new one', NEW_TOKEN],
@@ -121,7 +121,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'no-such-graph': [
     'NOT_FOUND',
     'There is no such graph at {server}, or it is hidden from this user{line}',
-    'check the name of the graph; in GSQL, SHOW GRAPH * lists them',
+    'in GSQL, SHOW GRAPH * lists the graphs; check the name',
     GRAPH,
   ],
   'no-such-user': [
@@ -138,7 +138,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'block-list-full': [
     'SERVER_ERROR',
     '{server} revokes no more tokens of this user{text}',
-    'let tokens expire: a short lifetime needs no revoking; if one has leaked, see docs/leak.md',
+    'the token is still valid; let it expire, or, if it has leaked, see docs/leak.md',
   ],
   'lifetime-over-limit': [
     'SERVER_ERROR',
@@ -164,7 +164,7 @@ function authFailed(credential: string, ...fix: Fix[]): Explanation {
 
 /** What helps where a server refuses a token or a secret that graphcred has had made. */
 const MADE_UNKNOWN: readonly Fix[] = [
-  'it may have been dropped, or the REST server belongs to another database; to check',
+  'it may have been dropped or revoked, or the REST server is that of another database; to check',
   { command: 'doctor' },
 ];
 

@@ -22,7 +22,6 @@ const ROUTES = {
   delete: 'DELETE /gsql/v1/tokens',
   check: 'POST /gsql/v1/tokens/check',
 } as const;
-const NO_SECRET = 'there is no secret in the answer';
 type Route = keyof typeof ROUTES;
 const OF_SERVER: readonly (Meaning | undefined)[] = [
   'throttled',
@@ -45,7 +44,7 @@ export const V4: Protocol = {
     const exchange = await askForSecrets(session, 'create-secret', { names: [alias], query });
     const [made] = readSecrets(exchange);
     if (made) return made;
-    throw badResponse(exchange, NO_SECRET);
+    throw badResponse(exchange, 'there is no secret in the answer');
   },
 
   async dropSecret(session, alias) {
@@ -109,7 +108,7 @@ function readSecrets(exchange: Exchange): NewSecret[] {
   return entries.map((entry) => {
     const { alias, value } = isRecord(entry) ? entry : {};
     if (typeof alias !== 'string' || typeof value !== 'string' || !/^[\x21-\x7e]{1,1024}$/.test(value))
-      throw badResponse(exchange, NO_SECRET);
+      throw badResponse(exchange, 'a secret in the answer cannot be read');
     return { alias: withoutControls(alias), value: new Sensitive(value) };
   });
 }

@@ -137,7 +137,10 @@ export async function loadKeytar(): Promise<typeof Keytar> {
   }
 }
 
-const OTHER_STORE: readonly Fix[] = ['set GRAPHCRED_STORE=file or log in', { command: 'login --store file' }];
+const OTHER_STORE: readonly Fix[] = [
+  'to use files instead: GRAPHCRED_STORE=file, or for good',
+  { command: 'login --store file' },
+];
 
 /** @param remedies what to do other than choosing another store */
 export function unavailable(message: string, ...remedies: readonly string[]): GraphException {

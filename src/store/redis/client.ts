@@ -129,13 +129,13 @@ const NO_RIGHTS = /NOPERM|ACL failure in script|The user executing the script ca
 
 /** What helps, by the text of Redis, of the system or of ioredis. The first that fits counts. */
 const HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
-  [NO_RIGHTS, 'give the Redis user the rights that docs/fleet.md lists'],
+  [NO_RIGHTS, 'give the Redis user that right; docs/fleet.md lists all'],
   [/NOAUTH|WRONGPASS/, 'check GRAPHCRED_REDIS_USERNAME and GRAPHCRED_REDIS_PASSWORD_FILE'],
   [/READONLY/, 'set GRAPHCRED_REDIS_URL to the master: this server is a replica'],
   [/MOVED/, 'list several nodes of the cluster in GRAPHCRED_REDIS_URL'],
   [
     /unknown command|entinels are/,
-    'check GRAPHCRED_REDIS_SENTINEL_MASTER, which is for Sentinels, and only for them',
+    'set GRAPHCRED_REDIS_SENTINEL_MASTER if these are Sentinels, and unset it if they are not',
   ],
   [/CERT|SIGNATURE/, 'check the host in GRAPHCRED_REDIS_URL, and GRAPHCRED_REDIS_CA: the PEM file of the CA'],
   [/ERR_(SSL|TLS)|EPROTO/, 'use rediss:// for a port that speaks TLS, and redis:// for one that does not'],
@@ -146,7 +146,7 @@ function unavailable(error: Error, server: string): GraphException {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const [, known] = HINTS.find(([text]) => text.test(`${code} ${message}`)) ?? [];
   const hint: Hint = known ?? [
-    'check GRAPHCRED_REDIS_URL (rediss:// for TLS alone) and that the server is up',
+    'check GRAPHCRED_REDIS_URL (rediss:// means TLS) and that the server is up',
     { command: 'doctor' },
   ];
   if (error.name !== 'ReplyError') {

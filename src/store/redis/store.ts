@@ -181,7 +181,9 @@ export class RedisStore implements Store {
     const [stored, count, holder, refused] = list(replies);
     const entry = entryOf(cipher.decrypt(token, stored), Number(life), now());
     if (!entry && Buffer.isBuffer(stored))
-      warn('Ignoring a token on the Redis server: it was changed there, or copied from another entry.');
+      warn(
+        'a token on the Redis server is not used, since it was changed or moved there; a new one takes its place',
+      );
     // The server may have lost the counter but not the token.
     const generation = Math.max(Number(count ?? 0), entry?.generation ?? 0);
     const first = this.#firstLooks.get(name) ?? { generation, atMs: now() };
