@@ -227,6 +227,16 @@ export function parseDuration(text: string): number | undefined {
   return seconds <= MAX_SECONDS ? seconds : undefined;
 }
 
+/** The words of a switch. The first half turns it on. */
+const SWITCH = ['1', 'true', 'yes', 'on', '0', 'false', 'no', 'off'];
+/** What is wrong with another word, and what helps. */
+export const NO_SWITCH = ['is not on or off', `write one of: ${SWITCH.join(', ')}`] as const;
+
+export function readSwitch(word: string): boolean | undefined {
+  const at = SWITCH.indexOf(word.toLowerCase());
+  return at === -1 ? undefined : at < SWITCH.length / 2;
+}
+
 /** Returns the life that a cached token must have left where no setting says it, for tokens of this life; in seconds. */
 export function defaultMinTtl(lifetime: number): number {
   return Math.min(60, lifetime * 0.1);

@@ -1,5 +1,12 @@
 import { formatError, keyError } from './errors.js';
-import { type ConfigFile, type ConfigKey, type ConfigValues, SETTINGS } from './keys.js';
+import {
+  type ConfigFile,
+  type ConfigKey,
+  type ConfigValues,
+  NO_SWITCH,
+  readSwitch,
+  SETTINGS,
+} from './keys.js';
 
 /**
  * Reads and checks the text of a config file. JSON needs no YAML parser; YAML goes through cosmiconfig's loader, and
@@ -110,7 +117,7 @@ function problemOf(key: ConfigKey, value: unknown): Problem | undefined {
     const hint = `write a list, for example ${key}: [vault, kv, get, -field=secret, kv/graph]`;
     return isList ? undefined : ['is not a list of strings', hint];
   }
-  if (type === 'boolean') return typeof value === 'boolean' ? undefined : ['is neither true nor false'];
+  if (type === 'boolean') return readSwitch(`${value}`) === undefined ? NO_SWITCH : undefined;
   if (type === 'port' && (isText || isNumber))
     return /^\d+$/.test(`${value}`) ? undefined : ['is not a port number'];
   if (isText || (type === 'duration' && isNumber)) return undefined;

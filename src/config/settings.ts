@@ -20,8 +20,10 @@ import {
   KEYS,
   type Level,
   type LoadedFile,
+  NO_SWITCH,
   parseDuration,
   RUNS_OR_READS,
+  readSwitch,
   SETTINGS,
   type Settings,
   type SettingsInput,
@@ -58,7 +60,7 @@ export async function loadConfig(read: ConfigText): Promise<LoadedFile> {
   const { path, text, stat, place } = read;
   const config = await parseConfig(path, text);
   const set = tablesOf(config).flatMap((table) => Object.entries(table) as [ConfigKey, string | string[]][]);
-  if (place === 'project' && set.some(([key, value]) => key === 'tls.insecure' && value === 'true'))
+  if (place === 'project' && set.some(([key, value]) => key === 'tls.insecure' && readSwitch(`${value}`)))
     throw new GraphException(
       'CONFIG_INVALID',
       `${path} sets tls.insecure, which a project's config file may not.`,
@@ -161,16 +163,6 @@ export function secondsOf(settings: Settings, key: ConfigKey, whenShort?: string
   const value =
     parseDuration(settingText(settings, key) ?? '') ?? refuseValue(settings, key, 'is not a duration', hint);
   return whenShort && value < 1 ? refuseValue(settings, key, 'is too short', whenShort) : value;
-}
-
-/** The words of a switch. The first half turns it on. */
-const SWITCH = ['1', 'true', 'yes', 'on', '0', 'false', 'no', 'off'];
-/** What is wrong with another word, and what helps. */
-const NO_SWITCH = ['is not on or off', `write one of: ${SWITCH.join(', ')}`] as const;
-
-function readSwitch(word: string): boolean | undefined {
-  const at = SWITCH.indexOf(word.toLowerCase());
-  return at === -1 ? undefined : at < SWITCH.length / 2;
 }
 
 /** Whether a setting that is a switch is on. Throws USAGE or CONFIG_INVALID for a value that is neither on nor off. */

@@ -33,6 +33,7 @@ type Layer = ReturnType<typeof layerOf>;
 const isCredential = ({ key }: SourcedValue) => CREDENTIAL_KEYS.includes(key);
 const staysWithServer = (one: SourcedValue) => isCredential(one) || /^tls\.(?!ca$)/.test(one.key);
 const isServerName = ({ key }: SourcedValue) => ['host', 'gsqlUrl', 'restUrl'].includes(key);
+const isAddress = ({ key }: SourcedValue) => ADDRESS_KEYS.some((one) => one === key);
 
 /**
  * Resolves the settings to one database and what counts there. The highest layer that names any part of an address gives
@@ -101,7 +102,8 @@ function layerOf(set: readonly SourcedValue[]) {
   const isReplaced = set.some((one) => one.level === 'profile' && isServerName(one));
   const top = set.filter(({ level }) => level === 'fileDefaults');
   const counting = set.filter((one) => !(isReplaced && top.includes(one) && isServerName(one)));
-  const ofTop = isReplaced && top.some(isServerName) ? top.filter(staysWithServer) : [];
+  const isOverlaid = top.some(isAddress) && set.some((one) => one.level === 'profile' && isAddress(one));
+  const ofTop = isOverlaid ? top.filter(staysWithServer) : [];
   const own = set.filter((one) => !ofTop.includes(one));
   const address = addressIn(counting);
   const [named] = Object.values(address);

@@ -75,8 +75,10 @@ export function recordsOf<E extends Holds>(entries: readonly E[], profile: Profi
   const here = entries.filter(({ record }) => record.info.gsqlUrl === gsqlUrl);
   if (namesNobody(profile)) return new Set(here.map(({ record }) => ownerOf(record))).size === 1 ? here : [];
   const isOfUser = ({ info }: StoreRecord) => username !== undefined && info.username === username;
-  const named: readonly E[] = username === undefined ? secretsNamed(here, profile) : [];
-  const saved = here.filter((one) => !isToken(one) && (isOfUser(one.record) || named.includes(one)));
+  const named = username === undefined ? secretsNamed(here, profile) : [];
+  const theirs = named.map(({ record }) => ownerOf(record));
+  const isTheirs = (record: StoreRecord) => isOfUser(record) || theirs.includes(ownerOf(record));
+  const saved = here.filter((one) => !isToken(one) && isTheirs(one.record));
   const secrets = saved.filter(isSecret).flatMap(({ record: { info } }) => [info.id, info.owner]);
   const owners = [principal, username && `user:${username}`, ...secrets];
   // Of a secret that was rotated, the tokens of its old values have the same owner.

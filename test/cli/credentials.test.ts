@@ -2,6 +2,7 @@
 // test/contract/binding-model.test.ts.
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
+import { portOf, type Servers } from '../../src/core/endpoints.js';
 import { bench, cli, temporaryHome } from '../helpers/cli.js';
 import { configure, put } from '../helpers/home.js';
 
@@ -75,18 +76,27 @@ test('two profiles that share only the GSQL server each keep their own password'
 });
 
 // holds: C3.18
-test('a credential beside an address at the top level of a file does not go to the servers of a profile', async () => {
-  const { home, sandbox } = await bench();
-  const { restUrl, gsqlUrl } = sandbox;
-  const top = { gsqlUrl: 'http://127.0.0.1:9', username: 'tigergraph', password: 'tigergraph' };
-  const config = put(home, 'own.json', { ...top, profiles: { p: { restUrl, gsqlUrl, graph: 'demo' } } });
-  const refused = await cli(home, ['token', 'get', '--config', config, '-p', 'p'], { env: NO_ADDRESS });
-  expect(refused).toMatchObject({
-    status: 5,
-    stderr: expect.stringContaining('belongs to http://127.0.0.1:9;'),
-  });
-  expect(sandbox.requests.filter(({ login }) => login !== 'none')).toEqual([]);
-});
+test.each([
+  ['URLs', { gsqlUrl: 'http://127.0.0.1:9' }, ({ restUrl, gsqlUrl }: Servers) => ({ restUrl, gsqlUrl })],
+  [
+    'ports',
+    { host: 'http://127.0.0.1', gsqlPort: 9 },
+    ({ restUrl, gsqlUrl }: Servers) => ({ restPort: portOf(restUrl), gsqlPort: portOf(gsqlUrl) }),
+  ],
+])(
+  'a credential beside an address at the top level of a file does not go to the %s of a profile',
+  async (_, address, its) => {
+    const { home, sandbox } = await bench();
+    const top = { ...address, username: 'tigergraph', password: 'tigergraph' };
+    const config = put(home, 'own.json', { ...top, profiles: { p: { ...its(sandbox), graph: 'demo' } } });
+    const refused = await cli(home, ['token', 'get', '--config', config, '-p', 'p'], { env: NO_ADDRESS });
+    expect(refused).toMatchObject({
+      status: 5,
+      stderr: expect.stringContaining('belongs to http://127.0.0.1:9;'),
+    });
+    expect(sandbox.requests.filter(({ login }) => login !== 'none')).toEqual([]);
+  },
+);
 
 // holds: C4.1
 test('a saved secret mints tokens, and a saved password logs in for secret commands', async () => {

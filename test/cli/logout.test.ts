@@ -46,6 +46,26 @@ test('logout --revoke of a profile without a user finds the tokens of a rotated 
   expect(out).toMatchObject({ status: 0, stdout: expect.stringContaining('Deleted 2 revoked tokens') });
 });
 
+// holds: C2.19
+test('logout of a profile without a user deletes each secret that was saved with its own', async () => {
+  const b = await bench({ serverVersion: '4.1.2' });
+  const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' };
+  const { secret } = await b.json<{ secret: string }>('secret create first');
+  await b.run('login -p own --secret-stdin', { env, stdin: secret });
+  await b.run('secret create second --save -p own', { env });
+  expect((await b.run('logout -p own', { env })).stdout).toContain('2 saved credentials');
+  expect(secretFiles(b.home)).toEqual([]);
+});
+
+test('a secret that is saved again with its user is saved once, so that a logout leaves none', async () => {
+  const b = await bench();
+  const { secret } = await b.json<{ secret: string }>('secret create ci');
+  const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' };
+  await b.run('login -p x --secret-stdin', { env, stdin: secret });
+  await b.run('login -p x --secret-stdin -u tigergraph', { env, stdin: secret });
+  expect(secretFiles(b.home)).toHaveLength(1);
+});
+
 test('token delete ends the tokens it can read and keeps the others, whatever this clock says', async () => {
   const clock = { ms: Date.now() };
   const b = await bench({ now: () => clock.ms });

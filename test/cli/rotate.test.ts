@@ -59,6 +59,7 @@ describe.each(['3.10.1', '4.1.2'])('secret rotate on %s', (serverVersion) => {
       // The second request makes ci_next. Nobody has its value, so it cannot be told from one of another machine.
       if (nth === 2) {
         const between = await masks();
+        expect(first.stderr).toContain('graphcred secret drop ci_next');
         expect(await rotate()).toMatchObject({ status: 8 });
         expect(await masks()).toEqual(between);
         expect((await run('secret drop ci_next')).status).toBe(0);

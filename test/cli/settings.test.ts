@@ -46,7 +46,7 @@ test('planted programs are never run, and .config folders are not searched', asy
 
 test('a project’s file may not switch verification off, and an approval does not change that', async () => {
   const { run, home, requests } = await bench();
-  const cwd = project(home, '.graphcredrc', { profiles: { default: { tls: { insecure: true } } } });
+  const cwd = project(home, '.graphcredrc', { profiles: { default: { tls: { insecure: 'yes' } } } });
   const refused = {
     status: 5,
     stderr: expect.stringContaining("tls.insecure, which a project's config file may not"),

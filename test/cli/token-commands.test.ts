@@ -5,8 +5,10 @@ import { expect, test } from 'vitest';
 import { writeEntry } from '../../src/store/records.js';
 import { bench } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
-import { stateOf } from '../helpers/home.js';
+import { configure, stateOf } from '../helpers/home.js';
 import { tokenRecord } from '../helpers/store-options.js';
+
+const ADMIN = { name: 'tigergraph', password: 'tigergraph', role: 'superuser' } as const;
 
 interface List {
   tokens: unknown[];
@@ -213,6 +215,18 @@ async function benchWithToken() {
     fs.writeFileSync(file, change(JSON.parse(read())));
   return { run, file, read, write };
 }
+
+test('token list -p lists all tokens of the servers of a profile that names nobody', async () => {
+  const { run, home, sandbox, json } = await bench({
+    users: [ADMIN, { name: 'ada', password: 'pw-ada', role: 'superuser' }],
+  });
+  const { restUrl, gsqlUrl } = sandbox;
+  await run('token get');
+  await run('token get -u ada', { env: { GRAPHCRED_PASSWORD: 'pw-ada' } });
+  configure(home, { profiles: { open: { restUrl, gsqlUrl } } });
+  const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' };
+  expect(await json('token list -p open', { env })).toMatchObject({ tokens: [{}, {}] });
+});
 
 test('token list -p lists the tokens of a profile that names a secret of an unknown user', async () => {
   const { run, json } = await bench({ serverVersion: '4.1.2' });

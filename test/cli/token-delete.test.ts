@@ -250,6 +250,16 @@ test('a token minted right after its predecessor was deleted is another one on 4
   expect((await run('token check')).status).toBe(0);
 });
 
+// holds: C2.28
+test('a token of an unknown user logs in itself on 4.x, and no login of another user is tried', async () => {
+  const secrets = [{ alias: 'hers', value: 'a'.repeat(32), user: 'ada', graph: 'demo' }];
+  const { run, sandbox } = await bench({ serverVersion: '4.1.2', users: USERS, secrets });
+  const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' };
+  await run('token get --secret-stdin', { env, stdin: 'a'.repeat(32) });
+  expect(await run('token delete --everything')).toMatchObject({ status: 0, stdout: 'Deleted 1 token.\n' });
+  expect(sandbox.requests.filter(({ login }) => login === 'basic')).toEqual([]);
+});
+
 test('a token that has ended already is nothing that is left to delete', async () => {
   const { run } = await bench();
   const token = (await run('token get')).stdout;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { approve, findConfigs, isTrusted, readConfig } from '../../src/config/find.js';
-import { isLiteralCredential, type SettingsInput } from '../../src/config/keys.js';
+import { isLiteralCredential, readSwitch, type SettingsInput } from '../../src/config/keys.js';
 import { isProfileName, PROFILE_NAME_FORM, parseConfig } from '../../src/config/parse.js';
 import { findTrustedConfig, resolveSettings } from '../../src/config/settings.js';
 import { removeProfile, writeProfile } from '../../src/config/write.js';
@@ -32,6 +32,7 @@ test.each([
 
 describe('values of a config file', () => {
   const LIST = 'write a list, for example secretCommand: [vault, kv, get, -field=secret, kv/graph]';
+  const SWITCH = 'write one of: 1, true, yes, on, 0, false, no, off';
   const NAME = `begin it with ${PROFILE_NAME_FORM}`;
   test.each([
     '# mine',
@@ -67,8 +68,8 @@ describe('values of a config file', () => {
     [{ profiles: { a: 1 } }, 'profiles.a must hold settings, each under its name', CORRECT],
     [{ profiles: { '-a': {} } }, 'profiles.-a is not a valid profile name', NAME],
     [[], 'the file must hold settings, each under its name', CORRECT],
-    [{ tls: { insecure: 'false' } }, 'tls.insecure is neither true nor false', CORRECT],
-    [{ noInput: 0 }, 'noInput is neither true nor false', CORRECT],
+    [{ tls: { insecure: 'never' } }, 'tls.insecure is not on or off', SWITCH],
+    [{ noInput: 2 }, 'noInput is not on or off', SWITCH],
     [{ secretCommand: [] }, 'secretCommand is not a list of strings', LIST],
     [{ restPort: '9000x' }, 'restPort is not a port number', CORRECT],
     [{ gsqlPort: 'x14240' }, 'gsqlPort is not a port number', CORRECT],
@@ -86,6 +87,13 @@ describe('values of a config file', () => {
   test('the line of a YAML error is counted from 1', async () => {
     await expect(parseConfig('/x/config.yaml', 'graph: demo\nhost: [\nx')).rejects.toThrow(/, line [34]: /);
     await expect(parseConfig('/x/config.yaml', 'graph: @demo')).rejects.toThrow('/x/config.yaml, line 1: ');
+  });
+
+  // holds: C3.1
+  test('a switch takes the same words in a file as in a variable', async () => {
+    const { defaults } = await parseConfig('/x/config.yaml', 'noInput: yes\ntls: { insecure: off }\n');
+    const values = [defaults.noInput, defaults['tls.insecure']].map((value) => readSwitch(`${value}`));
+    expect(values).toEqual([true, false]);
   });
 
   test('the URL of a Redis server is a credential only when it holds a password', () => {

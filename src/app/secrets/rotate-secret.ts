@@ -105,7 +105,11 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
     const { code, message, fix, ambiguous, retryable } = expected(error);
     if (meanwhile === undefined && !ambiguous) throw error;
     const resume = `the rotation of "${old.alias}" is not finished; to go on with it`;
-    const again = [resume, { command: `secret rotate ${old.alias}` }];
+    const lost = `drop the secret "${next}", which may have been made, but whose value is lost`;
+    const again = [
+      ...(meanwhile ? [] : [lost, { command: `secret drop ${next} --ignore-missing` }]),
+      ...[resume, { command: `secret rotate ${old.alias}` }],
+    ];
     throw new GraphException(code, message, { hint: retryable ? again : [...fix, ...again] });
   }
 }

@@ -5,7 +5,7 @@ import type { Sensitive } from '../../core/sensitive.js';
 import { once } from '../../run/once.js';
 import type { LocalRun, Run } from '../../run/run.js';
 import { entriesOf, type StoreEntry } from '../../run/stores.js';
-import { hasMinted, isSaved, isToken, recordsOf } from '../../store/ownership.js';
+import { hasMinted, isSaved, isToken, namesNobody, recordsOf } from '../../store/ownership.js';
 import { hashOf } from '../../store/records.js';
 import type { Store, StoreRecord, TokenRecord } from '../../store/store.js';
 import { isOfToken, longestLivedFirst, readCached } from './token-cache.js';
@@ -14,7 +14,11 @@ import { isOfToken, longestLivedFirst, readCached } from './token-cache.js';
 export async function listTokens(run: LocalRun, chosen: Store, owner?: Run) {
   const entries = await entriesOf([chosen, ...(await otherStores(run, chosen))]);
   // With what is saved, because a profile may name its owner by a saved secret.
-  return rowsOf(owner ? recordsOf(entries, await profileOwner(owner)) : entries, entries);
+  const profile = owner && (await profileOwner(owner));
+  // One that names nobody may use whatever is there for its servers.
+  const isHere = ({ record }: StoreEntry) => record.info.gsqlUrl === profile?.gsqlUrl;
+  if (profile && namesNobody(profile)) return rowsOf(entries.filter(isHere), entries);
+  return rowsOf(profile ? recordsOf(entries, profile) : entries, entries);
 }
 
 /** A row of `token list`: `id` and `from` are for people, and `minter` is the saved credential that minted the token. */

@@ -77,9 +77,12 @@ export function revokerAt(run: Run, servers: Servers, given: Credential | undefi
   const ask = once((store: Store) => findCredential(run, 'login', { saved: store }));
   const waysFor = async ({ record, store, minter }: TokenRow): Promise<readonly Revoker[]> => {
     const found = [minter && (await savedCredential(at, minter)), ...(isHere ? await inForce(store) : [])];
-    const known = found.filter((login) => login !== undefined).filter((login) => mayBeOfUser(login, record));
+    const { jwtLogsIn } = await findVersion(at);
+    // Where the token can log in itself, no login is tried that may be of another user.
+    const fits = (login: Credential) => (jwtLogsIn ? isOfUser : mayBeOfUser)(login, record);
+    const known = found.filter((login) => login !== undefined).filter(fits);
     if (known.length > 0) return known.map((login) => by(login));
-    if (!isHere || (await findVersion(at)).jwtLogsIn) return [by()];
+    if (!isHere || jwtLogsIn) return [by()];
     const byAsking: Revoker = async (token) => {
       const login = await ask(store);
       return by(mayBeOfUser(login, record) ? login : undefined)(token, record.createdAtUnix);
@@ -90,9 +93,13 @@ export function revokerAt(run: Run, servers: Servers, given: Credential | undefi
     inTurn(await waysFor(row), token, row.record.createdAtUnix);
 }
 
-/** Whether a login is of the user of a token. One whose user is not known may be of any. */
-function mayBeOfUser({ principal, username }: Credential, record: TokenRecord): boolean {
-  return principal === record.info.principal || [undefined, username].includes(userOf(record));
+function isOfUser({ principal, username }: Credential, record: TokenRecord): boolean {
+  return principal === record.info.principal || (username !== undefined && username === userOf(record));
+}
+
+/** One whose user is not known may be of any. */
+function mayBeOfUser(login: Credential, record: TokenRecord): boolean {
+  return userOf(record) === undefined || isOfUser(login, record);
 }
 
 /** Revokes a token with the first of several logins that can be read and may. */
