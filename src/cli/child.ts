@@ -3,7 +3,7 @@ import os from 'node:os';
 import { GraphException, usageError } from '../core/errors.js';
 import { startProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
-import { statusOf } from '../files/signals.js';
+import { closeDebugger, statusOf } from '../files/signals.js';
 import type { Run } from '../run/run.js';
 import type { Invocation } from './command.js';
 import type { Context } from './context.js';
@@ -91,6 +91,7 @@ export function runChild(caller: Caller, command: readonly string[], env: Contex
       process.on(signal, pass);
     };
     endWithTerminal();
+    closeDebugger();
     // Before the command starts: a signal in between would end graphcred alone and leave the command running.
     for (const signal of SIGNALS) if (signal in os.constants.signals) process.on(signal, pass);
     // The working folder is inherited: entering it anew fails where this user may not, or where its name is not UTF-8.

@@ -1,7 +1,7 @@
 import { fstatSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { GraphException, usageError } from '../core/errors.js';
-import { ENDING } from '../files/signals.js';
+import { closeDebugger, ENDING } from '../files/signals.js';
 import { ownHome } from '../run/places.js';
 import { refuseCredentials } from './args/options.js';
 import { parseTokenGet } from './args/parse-token-get.js';
@@ -94,6 +94,7 @@ function realContext(build: string | undefined): Context {
     stopped: () =>
       new Promise((resolve) => {
         endWithTerminal();
+        closeDebugger();
         for (const signal of ENDING) process.once(signal, resolve);
       }),
   };

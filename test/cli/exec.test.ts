@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { bench, interruptedAt } from '../helpers/cli.js';
 import { put } from '../helpers/home.js';
+import { freePort } from '../helpers/ports.js';
 import { type Running, start } from '../helpers/process.js';
 
 function exec(env: Record<string, string>, ...argv: string[]): Running {
@@ -31,6 +32,17 @@ test('where TG_ variables cannot name both servers, graphcred in the command fin
   const on = (rest: string) => exec(given, '--gsql-url', sandbox.gsqlUrl, '--rest-url', rest, ...print).ended;
   expect((await on(restUrl)).stdout).toBe(`${sandbox.gsqlUrl} ${restUrl}\n`);
   expect((await on(sandbox.restUrl)).stdout).toBe(' \n');
+  const ports = ['--', 'sh', '-c', 'echo "$TG_TGCLOUD$TG_SSL_PORT"'];
+  expect((await exec({ ...env, TG_TGCLOUD: 'true', TG_SSL_PORT: '1' }, ...ports).ended).stdout).toBe('\n');
+});
+
+// holds: C8.2
+test('a debugger that was opened before the program began is closed', async () => {
+  const { env } = await bench();
+  const port = await freePort();
+  const NODE_OPTIONS = `--inspect=${port}`;
+  const ask = ['--', 'curl', '-s', `http://127.0.0.1:${port}/json/version`];
+  expect((await exec({ ...env, NODE_OPTIONS }, ...ask).ended).status).toBe(7);
 });
 
 // holds: C3.23

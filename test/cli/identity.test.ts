@@ -258,6 +258,8 @@ describe('a JWT at the GSQL server', () => {
     ['secret list', '3.10.1'],
     ['api --service /gsqlserver/gsql/simpleauth', '3.10.1'],
     ['token get', '3.9.3'],
+    ['token check', '3.9.3'],
+    ['status', '3.9.3'],
   ])('%s on %s is exit 8 with what to use instead', async (line, version) => {
     const b = await benchOf(version);
     const { status, stderr } = await b.run(`${line} -o json`, withJwt(TOKEN));

@@ -54,7 +54,7 @@ test.each(['3.10.1', '4.1.2'])(
     const home = temporaryHome();
     const { sandbox, env } = await sandboxFor(home, { serverVersion });
     const script =
-      'curl -sS -H "Authorization: Bearer $TG_API_TOKEN" "$TG_HOST:$TG_RESTPP_PORT$AT/echo"; graphcred api /echo; graphcred config show --gsql-url http://other.example; env; exit 7';
+      'curl -sS -H "Authorization: Bearer $TG_API_TOKEN" "$TG_HOST:$TG_RESTPP_PORT$AT/echo"; graphcred api /echo; graphcred config show --gsql-url http://other.example; graphcred token check 2>&1; env; exit 7';
     const AT = serverVersion.startsWith('4') ? '/restpp' : '';
     const { status, stdout } = await start(['proxy', '--store', 'none', '-q', '--', 'sh', '-c', script], {
       ...env,
@@ -66,11 +66,13 @@ test.each(['3.10.1', '4.1.2'])(
       status: 7,
       stdout: expect.stringMatching(/Hello GSQL[\s\S]*Hello GSQL/),
     });
+    const checked = AT ? 'is a graphcred proxy, which passes on only' : 'The server accepts the token.';
+    expect(stdout).toContain(checked);
     expect(stdout).toMatch(/^TG_API_TOKEN=[a-z0-9]{32}$/m);
     expect(stdout).not.toContain('TG_TGCLOUD');
     expect(stdout).toMatch(/^serverVersion +auto /m);
     expect(stdout).toMatch(/^GRAPHCRED_STORE=none$/m);
-    expect(sandbox.requests.filter(({ path: at }) => at.endsWith('/echo'))).toMatchObject([
+    expect(sandbox.requests.filter(({ path: at }) => at.endsWith('/echo')).slice(0, 2)).toMatchObject([
       { status: 200, login: 'bearer' },
       { status: 200, login: 'bearer' },
     ]);

@@ -10,6 +10,7 @@ import { runChild } from '../../src/cli/child.js';
 import type { CommandSpec, Invocation } from '../../src/cli/command.js';
 import type { Context } from '../../src/cli/context.js';
 import { main } from '../../src/cli/main.js';
+import { textOf } from '../../src/cli/output/hints.js';
 import { createReport, fail } from '../../src/cli/output/report.js';
 import { createInterruption, endOfInterrupted } from '../../src/cli/output/signals.js';
 import { openLocalRun } from '../../src/cli/session.js';
@@ -50,6 +51,19 @@ describe('a person is asked', () => {
     const { canPrompt, whyNotAsked } = (await openLocalRun(invocation)).ports;
     expect({ canPrompt, whyNotAsked }).toEqual({ canPrompt: why === undefined, whyNotAsked: why });
   });
+});
+
+// holds: C2.37
+test('a printed command has the place that was typed, and a profile that is not written its address', () => {
+  const typed = { profile: 'work', 'gsql-url': 'http://db:1', isNewProfile: true } as const;
+  const command = 'graphcred login -p work --gsql-url http://db:1';
+  expect(textOf({ command: 'login -p work' }, typed)).toBe(command);
+  expect(textOf({ command: 'login -p work' }, { ...typed, isNewProfile: undefined })).toBe(
+    'graphcred login -p work',
+  );
+  expect(textOf({ command: 'exec -- COMMAND' }, { principal: 'nightly' })).toBe(
+    'graphcred exec --principal nightly -- COMMAND',
+  );
 });
 
 test('of paths only ~/ stands for the home folder', () => {

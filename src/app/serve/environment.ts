@@ -15,6 +15,9 @@ export function tokenEnvironment(run: Run, token: BoundCredential): Environment 
     ...run.ports.childEnvironment(),
     TG_API_TOKEN: token.reveal(),
     ...serverVariables(servers),
+    // With these, ports that are the usual ones would count as not set.
+    TG_TGCLOUD: undefined,
+    TG_SSL_PORT: undefined,
     ...(!isInVariables(servers) && urls),
     // Set even if undefined: with --profile typed, a graph in the environment belongs to another database.
     TG_GRAPHNAME: graphOf(run) ?? settingText(run.settings, 'graph'),
@@ -39,9 +42,6 @@ export function proxyEnvironment(run: Run, proxy: Omit<LocalProxy, 'close'>): En
     ...{ GRAPHCRED_GSQL_URL: gsqlUrl, GRAPHCRED_REST_URL: restUrl },
     // What is stored for an address that ends with the proxy would be sent to whoever listens there next.
     GRAPHCRED_STORE: 'none',
-    // With these, ports that are the usual ones would count as not set.
-    TG_TGCLOUD: undefined,
-    TG_SSL_PORT: undefined,
     // The proxy answers nobody without the key, so its version cannot be asked for.
     GRAPHCRED_SERVER_VERSION: serverVersion,
     TG_USERNAME: username,

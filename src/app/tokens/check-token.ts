@@ -9,6 +9,7 @@ import type { Run } from '../../run/run.js';
 import type { Store } from '../../store/store.js';
 import { deleteRefused } from './keep-token.js';
 import { rowsHere } from './list-tokens.js';
+import { requireJwtServer } from './new-token.js';
 import { firstReadable, ownTokens, tokenCache } from './token-cache.js';
 
 /** Returns the token that a run has without asking for one: its JWT, else the owner's cached token that ends last. */
@@ -16,7 +17,9 @@ export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
   if (isTokenItself(owner)) {
     const token = await owner.read();
     const expiresAtUnix = readClaims(token)?.exp;
-    return { expiresAtUnix, read: async () => ({ token, expiresAtUnix }) };
+    // A server that takes no JWT is not sent one.
+    const read = async () => (await requireJwtServer(run)) && { token, expiresAtUnix };
+    return { expiresAtUnix, read };
   }
   const cache = await tokenCache(run, store, owner);
   const own = await ownTokens(cache);

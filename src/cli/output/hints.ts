@@ -4,7 +4,7 @@ import { shellWord } from '../../files/shell-word.js';
 
 const TAKES_NO_PROFILE = /^(profile|config trust)\b| --gsql-url /;
 const IS_NOT_LOGIN = /^(?!login\b)/;
-const TAKES_NO_ADDRESS = /^(profile|config (trust|path)|token list|logout --all)\b| --gsql-url | -p /;
+const TAKES_NO_ADDRESS = /^(profile|config (trust|path)|token list|logout --all)\b| --gsql-url /;
 const IS_LOCAL = /^(profile|config (trust|path)|token list)\b/;
 const ADDRESS = ['host', 'rest-port', 'gsql-port', 'rest-url', 'gsql-url', 'graph', 'ca'];
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
@@ -46,11 +46,14 @@ function commandAt(command: string, typed: Flags): string {
     typed[name] === undefined || without.test(options) || options.includes(` ${flag} `)
       ? ''
       : ` ${flag} ${shellWord(`${typed[name]}`)}`;
+  // A profile that is named has its address, once it is written.
+  const isNamed = / -p /.test(options) && typed.isNewProfile !== true;
   const place = [
     add('owner', TAKES_NO_OWNER),
-    add('username', TAKES_NO_ADDRESS, '-u'),
+    isNamed ? '' : add('username', TAKES_NO_ADDRESS, '-u'),
+    add('principal', TAKES_NO_ADDRESS),
     add('profile', typed.isNewProfile === true ? IS_NOT_LOGIN : TAKES_NO_PROFILE, '-p'),
-    ...ADDRESS.map((name) => add(name, TAKES_NO_ADDRESS)),
+    ...(isNamed ? [] : ADDRESS).map((name) => add(name, TAKES_NO_ADDRESS)),
     ...['oidc-issuer', 'oidc-client-id'].map((name) => add(name, IS_NOT_LOGIN)),
     add('config', TAKES_NO_CONFIG),
     typed.insecure === true && !IS_LOCAL.test(options) ? ' --insecure' : '',

@@ -34,6 +34,7 @@ export const NO_TOKEN = /Access Denied because the input token = '' is .*/;
  */
 const REFUSALS = [
   // These codes have only one meaning.
+  { means: 'proxy-key', code: 'GRAPHCRED-401' },
   { means: 'rest-auth-off', code: 'REST-1000', on: ['mint', 'check', ...ON_GIVEN_TOKEN] },
   { means: 'token-without-privilege', code: 'REST-10018' },
   { means: 'token-expired', code: 'REST-10019' },

@@ -93,6 +93,12 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
     '{server} makes this user wait after too many failed logins{text}',
     'wait, then try again',
   ],
+  'proxy-key': [
+    'UNSUPPORTED',
+    '{server} is a graphcred proxy, which passes on only what carries its key: this request carries none.',
+    'to see whether the token works',
+    { command: 'api /echo' },
+  ],
   'client-certificate': ['TLS', '{server} refused the client certificate.', ...CHECK_CLIENT],
   'token-missing': [
     'AUTH_FAILED',
