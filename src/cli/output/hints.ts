@@ -18,6 +18,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   urls: '--gsql-url, --rest-url',
   lifetime: '--lifetime',
   owner: '--owner',
+  restUrl: '--rest-url',
   password: '--username, and --password-stdin, --password-file or GRAPHCRED_PASSWORD',
   serverVersion: '--server-version',
   skipNA: '--skip-missing',

@@ -170,8 +170,8 @@ function authFailed(credential: string, ...fix: Fix[]): Explanation {
 
 /** What helps where a server refuses a token or a secret that graphcred has had made. */
 const MADE_UNKNOWN: readonly Fix[] = [
-  'it may have been dropped or revoked, or the REST server is that of another database; to check',
-  { command: 'doctor' },
+  'it may have been dropped or revoked, or the REST server is that of another database: check its address',
+  { setting: 'restUrl' },
 ];
 
 const isMade = (credential?: Sensitive) => credential?.origin?.endsWith(MADE_HERE) === true;
