@@ -158,8 +158,7 @@ async function savedSources(run: Run, store: Store | 'ignored'): Promise<Credent
   const homes = keeps ? [store] : await loginHomes(run);
   const pair = knownPair(run);
   const here = (await entriesOf(homes)).filter(isSaved).filter(({ record: { kind, info } }) => {
-    // The value of a record whose write was broken off may not be there, and the one before it works. A login is
-    // written under its lock, and read under it.
+    // A broken-off write may lack its value, and the one before works. A login is written and read under its lock.
     if (kind !== 'login' && info.unfinished === 'write') return false;
     // The values of a rotation whose secret is not saved here are that command's alone.
     if (kind === 'secret' && info.rotationOf && info.origin === undefined) return false;

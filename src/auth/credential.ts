@@ -29,7 +29,6 @@ export interface TokenOwner {
    * the label in place of these. Never holds the value of a credential or enough of its hash to guess it.
    */
   readonly principal: string;
-  /** The database user, as far as known. */
   readonly username?: string | undefined;
   /** Under what credentials are saved together: the user name; where that is not known, what stands for the user. */
   readonly owner: string;

@@ -58,7 +58,6 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
   return run;
 }
 
-/** Says what does not count, because it is for another database than the one in force. */
 export function noteLeftOut(settings: Settings, report: Invocation['report']): void {
   const { database } = settings;
   if (database instanceof GraphException) report.warn([database.message.replace(/\.$/, ''), ...database.fix]);

@@ -183,16 +183,13 @@ export interface SourcedValue {
 
 export interface Settings {
   readonly file: LoadedFile | undefined;
-  /** What is shadowed is of lower priority. */
   readonly profile: { name: string; source: string; shadowed: readonly { value: string; source: string }[] };
   readonly profileNames: readonly string[];
   /** Every value that was set for a setting, highest priority first; the first one is in force. */
   readonly all: Readonly<Record<ConfigKey, readonly SourcedValue[]>>;
   /** That of the client at the identity provider, from the variable. A file has it elsewhere. */
   readonly clientSecret: string | undefined;
-  /** The database in force, or why there is none. */
   readonly database: Target | GraphException;
-  /** What does not count, because it is for another database. */
   readonly leftOut: readonly LeftOut[];
 }
 
@@ -210,7 +207,6 @@ export interface LeftOut {
   /** Where the layer names its address, or what it holds, for messages: `TG_HOST`, `profile prod`. */
   readonly source: string;
   readonly pair: Pair | undefined;
-  /** What of it does not count. */
   readonly set: readonly SourcedValue[];
   readonly credential: SourcedValue | undefined;
 }
@@ -229,7 +225,6 @@ export function parseDuration(text: string): number | undefined {
 
 /** The words of a switch. The first half turns it on. */
 const SWITCH = ['1', 'true', 'yes', 'on', '0', 'false', 'no', 'off'];
-/** What is wrong with another word, and what helps. */
 export const NO_SWITCH = ['is not on or off', `write one of: ${SWITCH.join(', ')}`] as const;
 
 export function readSwitch(word: string): boolean | undefined {

@@ -82,7 +82,6 @@ export async function loadConfig(read: ConfigText): Promise<LoadedFile> {
   return { path, stat, config, showsCredential: access !== 'none' };
 }
 
-/** Returns the settings of a profile as its config file alone has them. */
 export function settingsOfFile(file: LoadedFile | undefined, profile: string | undefined): Settings {
   return resolveSettings({ flags: { profile }, env: {} }, file, { needsProfile: false });
 }

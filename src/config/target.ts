@@ -205,9 +205,7 @@ function requireProfile(
   );
 }
 
-/**
- * Returns what a layer for another database sets. What concerns this machine counts at every one, unless a profile sets it.
- */
+/** Returns what a layer for another database sets. What concerns this machine counts, unless a profile sets it. */
 function leaveOut({ set: all, named, pair }: Pick<LeftOut, 'set' | 'named' | 'pair'>): LeftOut {
   const set = all.filter(({ key, level }) => level === 'profile' || SETTINGS[key].of !== 'machine');
   return { pair, set, named, source: (named ?? set[0])?.source ?? '', credential: set.find(isCredential) };

@@ -68,7 +68,6 @@ function fileOf(configDir: string): string {
   return findUserConfig(configDir) ?? path.join(configDir, 'config.json');
 }
 
-/** Reads the user's config file, changes it and writes it, while no other process does the same. */
 async function edit(
   configDir: string,
   change: (document: Document, yaml: Yaml, config: ConfigFile) => void,

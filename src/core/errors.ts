@@ -30,10 +30,8 @@ export type ErrorCode =
  */
 export type Fix = string | { readonly command: string } | { readonly setting: string };
 
-/** What every error says whose request may have been carried out. */
 const IN_DOUBT = 'The server may have carried out the request anyway.';
 
-/** The codes of errors that may go away by themselves. */
 const RETRYABLE: readonly ErrorCode[] = ['NETWORK', 'TIMEOUT', 'TLS', 'SERVER_UNAVAILABLE', 'LOCK_TIMEOUT'];
 
 /** The error class of graphcred. No header, body or URL of a request with a credential is attached to it. */

@@ -2,10 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { shellWord } from './shell-word.js';
 
-/**
- * Returns the most that other users may do to a file, by its mode. Windows has none: there others are kept out of the
- * profile folder, and anywhere else they may read.
- */
+/** Returns the most others may do to a file: by mode; on Windows nothing in the profile folder, and read elsewhere. */
 export function accessOf(file: string, mode: number): 'none' | 'read' | 'write' {
   if (process.platform !== 'win32')
     return (mode & 0o022) !== 0 ? 'write' : (mode & 0o044) !== 0 ? 'read' : 'none';

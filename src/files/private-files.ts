@@ -33,10 +33,7 @@ export function cannotWrite(where: string, error: unknown, code: ErrorCode = 'ST
   return new GraphException(isDisk ? 'STORE_UNAVAILABLE' : code, message, { hint });
 }
 
-/**
- * Creates a folder and the missing ones above it, mode 0700. Node's own recursive form is not used: where a parent can
- * hold no folder, as in /proc, it tries for ever.
- */
+/** Creates a folder and its parents, mode 0700. Node's recursive form tries for ever where none can be, as in /proc. */
 function makeFolder(dir: string): void {
   const found = fs.statSync(dir, { throwIfNoEntry: false });
   if (found?.isDirectory()) return;
@@ -150,11 +147,7 @@ export type Checked = { readonly text: string } | { readonly why: string; readon
 
 const MAX_BYTES = 1_000_000;
 
-/**
- * Reads a small file whose content will be trusted.
- * @param isSecret whether others must not read it either
- * @returns undefined when there is none
- */
+/** Reads a small file to trust; undefined when there is none. @param isSecret whether others must not read it either */
 export function readChecked(file: string, isSecret = false): Checked | undefined {
   const refused = (why: string, mend = `look at it: ${lookAt(file)}`) => ({ why, mend });
   let fd: number | undefined;

@@ -20,7 +20,6 @@ export interface Ports extends Omit<KeychainOptions, 'mayPrompt'> {
   now(): number;
   readonly startedAt: number;
   readonly stdin: {
-    /** The credential or token that it holds. */
     readonly holds: 'password' | 'secret' | 'jwt' | 'token' | undefined;
     /** Reads all of it, once. Throws USAGE when there is more than `maxBytes`, TIMEOUT. */
     read(limits: { readonly maxBytes: number; readonly timeoutMs: number }): Promise<Buffer>;

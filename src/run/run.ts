@@ -18,10 +18,7 @@ export interface LocalRun extends BareRun {
   readonly untrusted: string | undefined;
 }
 
-/**
- * What a command works with; every use case gets it, and its own input. Nobody changes its settings, its target, and what the
- * world gives it: ports, time and stores. Only `asked` grows.
- */
+/** What every use case gets, beside its input. Settings, target, ports, time and stores never change; `asked` grows. */
 export interface Run extends LocalRun {
   readonly settings: Readonly<ReturnType<typeof readSettings>>;
   readonly target: Target;
@@ -79,7 +76,6 @@ function readSettings(settings: Settings) {
 
 /** What a run asks at most once: a person, a server, a file or a program. */
 export class Asked {
-  /** What a person has typed. */
   graph: string | undefined;
   username: string | undefined;
   /** The time by the clock of the server, as its last answer told it, in seconds since 1970. */

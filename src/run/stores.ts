@@ -186,10 +186,7 @@ export async function entriesOf(stores: readonly Store[]): Promise<StoreEntry[]>
   return (await Promise.all(lists)).flat();
 }
 
-/**
- * Returns the store of the first of: setting, record of a login, `none` in CI, and the keychain. Without a home `none` stands
- * in for one that was not typed.
- */
+/** Takes the first of setting, login's record, `none` in CI, keychain. Without a home: `none`, unless one was typed. */
 function storeInForce({ settings, ports }: BareRun, { configDir, stateDir }: Places) {
   const [set] = settings.all.store;
   const known = STORE_NAMES.find((one) => one === set?.value);

@@ -45,10 +45,7 @@ const NUMBERS = {
 } as const;
 const WORDS = ['route', 'action', 'header', 'body'];
 
-/**
- * Reads the string form of a fault: `key=value` pairs with commas between them, of which `body` takes the rest as it
- * stands, commas and all. Throws an Error with one clear sentence.
- */
+/** Reads a fault: `key=value` pairs with commas; `body` takes the rest as it is. Throws an Error of one sentence. */
 export function parseFault(spec: string): Fault {
   const fault: Record<string, string | number> = {};
   const keys = [...WORDS, ...Object.keys(NUMBERS)];

@@ -17,10 +17,7 @@ export function signJwt(claims: Claims, key: string): string {
   return `${unsigned}.${crypto.createHmac('sha256', key).update(unsigned).digest('base64url')}`;
 }
 
-/**
- * Returns the claims, or why the form or the signature is wrong. The key is PEM of a public key (RS256 to RS512), or the
- * secret of HS256 to HS512. It does not check the expiry.
- */
+/** Returns the claims, or what is wrong but expiry. @param key PEM (RS256 to RS512) or a secret (HS256 to HS512) */
 export function readJwt(token: string, key: string | Buffer): Claims | 'malformed' | 'signature' {
   const [header = '', payload = '', signature, ...rest] = token.split('.');
   if (signature === undefined || rest.length > 0) return 'malformed';

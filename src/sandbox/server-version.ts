@@ -1,7 +1,4 @@
-/**
- * A generation of servers, named after its first version: 3.0–3.4 (query strings), 3.5–3.11 (JSON at /requesttoken),
- * 4.x (/gsql/v1). No page describes 4.0, which is taken for a 4.1.
- */
+/** 3.0–3.4: query strings, 3.5–3.11: JSON at /requesttoken, 4.x: /gsql/v1. No page describes 4.0: taken for a 4.1. */
 export type Generation = '3.0' | '3.5' | '4';
 
 export interface ServerVersion {

@@ -2,11 +2,7 @@ const ALGORITHM = 'aes-256-gcm';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/**
- * Encrypts a text, and authenticates the context with it.
- * @param key 32 bytes
- * @returns IV, tag and ciphertext
- */
+/** Encrypts a text, and authenticates the context with it. Returns IV, tag and ciphertext. @param key 32 bytes */
 export function encrypt(key: Buffer, context: string, text: string): Buffer {
   const { randomBytes, createCipheriv } = process.getBuiltinModule('node:crypto');
   const iv = randomBytes(IV_BYTES);

@@ -6,10 +6,7 @@ import { decrypt, encrypt } from './aes-gcm.js';
 import { machineStore } from './machine-store.js';
 import type { Store, StoreOptions, StoreRecord } from './store.js';
 
-/**
- * Stores each value encrypted in its record's file. The rest of the record is authenticated with it, so a value cannot be
- * moved to another host's record or given a longer life.
- */
+/** Encrypts each value in its record's file. It authenticates the record: no value gets another host or longer life. */
 export function fileStore(options: StoreOptions): Store {
   const { configDir, warn } = options;
   const keyToWrite = async () => (await givenKey(options)) ?? generatedKey(configDir);

@@ -69,8 +69,7 @@ export function machineStore(name: StoreName, options: StoreOptions, values: Val
       return true;
     },
 
-    // A waiting process looks at the record alone. If each asked the keychain while it has the lock, the last of a
-    // hundred would wait too long.
+    // A waiting process reads only the record: if each asked the keychain under the lock, the last would wait too long.
     lock: async (identity, wait) =>
       (await import('./lock.js')).acquireMachineLock(identity, { ...wait, stateDir }, store.list),
 

@@ -162,10 +162,7 @@ export function hashOf(text: string): string {
   return sum.toString(16).padStart(32, '0');
 }
 
-/**
- * Writes an entry, which replaces the old one.
- * @throws GraphException STORE_UNAVAILABLE, also when the old entry may hold what a mend would bring back
- */
+/** Replaces an entry. @throws GraphException STORE_UNAVAILABLE, also if the old one may hold what a mend brings back */
 export function writeEntry(stateDir: string, { record, sealed }: Entry): void {
   const file = recordPath(stateDir, record);
   readContent(file, ({ why, mend }) => {

@@ -10,7 +10,6 @@ export interface Check {
   readonly verdict: 'ok' | 'warn' | 'fail' | 'skipped';
   /** Never holds a credential, or the content of a file. */
   readonly cause: string;
-  /** What to do about it; empty when nothing is to be done. */
   readonly fix: readonly Fix[];
   /** The error code of a failure, which decides the exit status. */
   readonly code?: ErrorCode;

@@ -29,8 +29,7 @@ export async function logIn(run: Run, store: Store, savePassword: boolean): Prom
   const { file: before, profile } = run.settings;
   const isGiven = kind === 'secret' && level !== 'store';
   const isOfOther = before?.config.profiles.get(profile.name)?.username !== username;
-  // A credential was typed, so the provider is no longer what this profile logs in with. A name under which nothing is
-  // saved in this store counts no more.
+  // A typed credential replaces the provider. A name under which this store has nothing saved counts no more.
   const isStale = isGiven || isOfOther || STORES[store.name].keeps.credentials;
   const dropped = isStale ? ['oidc', 'secretAlias'] : ['oidc'];
   const file = await writeOwnProfile(run, store, username, { secretAlias }, dropped);

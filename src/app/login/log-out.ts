@@ -77,8 +77,7 @@ export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogou
   const { revoke, rows, tokens, credentials } = plan;
   const outcomes = revoke ? await revokeTokens(run, tokens, rows) : [];
   const failure = failureOf(run, outcomes);
-  // Credentials are still needed to revoke what is left. A revoked token is already removed from its store, and another
-  // process may have stored a new one since.
+  // Credentials are needed to revoke what is left. A revoked token is gone from its store, which may hold a new one.
   if (!failure) await deleteEntries(run, revoke ? credentials : [...tokens, ...credentials]);
   const count = (wanted: string) => outcomes.filter(({ state, error }) => state === wanted && !error).length;
   const [revoked, ended] = [count('deleted'), count('ended')];

@@ -114,10 +114,7 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
   }
 }
 
-/**
- * Mints a token from a secret that is saved.
- * @returns the login to go on with: by this secret, if it is by a secret, for the one used before may be dropped
- */
+/** Mints a token from a saved secret. Returns a login by this secret, if it was by one: the old one may be dropped. */
 async function proven(login: Login, secret: Sensitive): Promise<Login> {
   const { run, connection, credential, version } = login;
   const { token } = await connection.mintToken({ secret, lifetime: PROOF_SECONDS });

@@ -6,7 +6,6 @@ import { serversInForce } from '../../run/server.js';
 import type { CredentialRecord, Store } from '../../store/store.js';
 import type { Login } from '../gsql-login.js';
 
-/** The names that the record of a secret keeps, as far as they are known. */
 type Names = Readonly<Partial<Record<'alias' | 'rotationOf' | 'replaces' | 'origin', string | undefined>>>;
 
 export const TRIAL = 'trial entry ';

@@ -22,8 +22,7 @@ export async function openListener(door: Door, port: number) {
     // A request without a Host is refused like one with another.
     requireHostHeader: false,
     connectionsCheckingInterval: HEADERS_MS / 2,
-    // A body may take as long as it likes. A client with the key may keep a connection for as long; another gets no second
-    // request on one.
+    // A body may take any time, and so may a connection with the key; another gets no second request on one.
     requestTimeout: 0,
     keepAliveTimeout: 0,
   });
@@ -65,7 +64,6 @@ function refuse(response: ServerResponse, error: unknown): void {
   response.end(body);
 }
 
-/** Checks a request, and sends it on with the login that the server takes. */
 async function pass(request: IncomingMessage, response: ServerResponse, by: ForwardedRequest['by']) {
   const { url = '', method = '', headers, socket } = request;
   const { key, base, restPath } = by;

@@ -7,7 +7,6 @@ import { findToken, type Token, tokenCache, type Wanted } from './token-cache.js
 /** Loaded for a new token, or the JWT of an identity provider. */
 const minting = () => import('./new-token.js');
 
-/** Returns the token of this run: the cached one, or a new one that is then cached. */
 export async function getToken(run: Run, wanted?: Partial<Wanted>): Promise<Token> {
   return (await tokenSource(run)).obtain(wanted);
 }

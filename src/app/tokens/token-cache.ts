@@ -14,7 +14,6 @@ export interface Token {
   readonly token: BoundCredential;
   /** When the token expires, by this machine's clock. */
   readonly expiresAtUnix: number;
-  /** What its record keeps of it besides. */
   readonly life: Pick<
     TokenRecord['info'],
     'lifetime' | 'serverVersion' | 'requestedAtMs' | 'clockAheadSeconds' | 'issuedBy'
@@ -106,10 +105,7 @@ export function isOfToken({ key }: StoreRecord, token: Sensitive): boolean {
   return partsOf(key).token === fingerprint(token);
 }
 
-/**
- * Returns what the names of all tokens of an identity begin with: readable, because a desktop's keychain application
- * shows them. Spaces inside a part are encoded, so that the keys of two identities always differ.
- */
+/** Returns what an identity's keys begin with: readable, as keychains show it. Encoded spaces keep identities apart. */
 export function identityKey(identity: Identity): string {
   const { principal, graph, lifetime, gsqlUrl, restUrl } = identity;
   return `token of ${part(principal)} for ${graph === undefined ? 'any graph' : `graph ${part(graph)}`}, ${lifetime}s, at ${gsqlUrl} rest ${restUrl}`;

@@ -10,8 +10,7 @@ import { notLoggedIn, type Oidc, oidcOf } from './settings.js';
 export function renew(run: Run, oidc: Oidc, { key }: LoginRecord, store: Store): Promise<Sensitive> {
   return underLock(run, oidc, key, store, async (provider, refreshToken, record) => {
     const ask = provider[openid.customFetch] as openid.CustomFetch;
-    // A new refresh token is stored as soon as it arrives, before the library judges the answer: whatever is wrong with
-    // it, the old one may be of no use any more.
+    // A new refresh token is stored before the library judges the answer: the old one may be of no use any more.
     provider[openid.customFetch] = async (address, options) => {
       const answer = await ask(address, options);
       const copy = answer.clone();
@@ -34,10 +33,7 @@ export function renew(run: Run, oidc: Oidc, { key }: LoginRecord, store: Store):
   });
 }
 
-/**
- * Runs work with a login's refresh token, which one process at a time uses, and reads under its lock: a provider
- * that gives a new one each time takes the old one once.
- */
+/** Lets one process at a time read and use a refresh token: a provider that gives new ones takes the old one once. */
 async function underLock<T>(
   run: Run,
   oidc: OidcClient,

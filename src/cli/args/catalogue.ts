@@ -275,11 +275,7 @@ export function commandOf(argv: readonly string[]): CommandSpec | undefined {
   );
 }
 
-/**
- * Moves options that stand before the command, or between its two words, behind it, where every command expects them; help
- * and the version need none. If one of them is not a shared option, or no command follows, the line is left unchanged, and
- * the parser reports the error.
- */
+/** Moves shared options before or inside the command behind it; help needs none. The parser reports any other line. */
 export function commandFirst(argv: readonly string[]): readonly string[] {
   const [first, second] = scan(argv, SHARED).filter(({ option }) => option === undefined);
   if (first === undefined) return argv;

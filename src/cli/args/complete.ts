@@ -13,10 +13,7 @@ type Candidate = readonly [word: string, description: string];
 /** Stands for the files that the shell offers: where one is expected, or the words belong to another program. */
 const FILES: readonly Candidate[] = [];
 
-/**
- * Prints what the last word could become, one candidate a line, with a tab and a description if it has one, and nothing
- * where any value is possible. It never asks a server, the keychain or a person.
- */
+/** Prints one candidate a line: word, tab, description. None if any value fits. Asks no server, keychain or person. */
 export async function complete(ctx: Context, words: readonly string[]): Promise<void> {
   const [, glued = '', word = ''] = /^(--[a-z-]+=)?(.*)$/s.exec(words.at(-1) ?? '') ?? [];
   const before = [...words.slice(0, -1), ...(glued ? [glued.slice(0, -1)] : [])];
@@ -35,7 +32,6 @@ async function suggest(ctx: Context, before: readonly string[], word: string): P
   const parts = scan(line, options);
   const words = parts.flatMap((part) => (part.option ? [] : [part.word]));
   const args = words.filter((one) => !one.startsWith('-')).slice(spec?.path.split(' ').length);
-  // The words of another program have begun.
   if (spec?.passThrough && (args.length > 0 || line.includes('--'))) return FILES;
   const known = parts.flatMap(({ option, value }) => (option ? [[option.name, value] as const] : []));
   const flags = Object.fromEntries(known);

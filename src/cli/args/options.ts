@@ -11,7 +11,6 @@ export function option(
   help: string,
   more: { choices?: readonly string[]; repeat?: true } = {},
 ) {
-  // A switch has no value.
   const [, short = '', name = '', value] = /^(?:-(.), )?--([a-z-]+)(?: <(.+)>)?$/.exec(flags) ?? [];
   return { flags, name, short, value, help, ...more };
 }

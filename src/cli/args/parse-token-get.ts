@@ -1,10 +1,7 @@
 import type { Chosen, CommandSpec } from '../command.js';
 import { ALL_GRAPHS, COMMON, LIFETIME, MIN_TTL, option, scan, TOKEN_GET_OUTPUT } from './options.js';
 
-/**
- * Hot path: reads `token get` without loading commander. It handles only input with one possible reading. For anything
- * else it returns undefined, and commander parses the line and writes the error messages.
- */
+/** Hot path: reads `token get` without commander if it has one reading. Undefined: commander parses and reports it. */
 export function parseTokenGet([group, command, ...argv]: readonly string[]): Chosen | undefined {
   if (group !== 'token' || command !== 'get') return undefined;
   const flags: Record<string, string | true> = {};

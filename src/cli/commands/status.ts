@@ -55,7 +55,6 @@ async function look(invocation: Invocation, moreFlags = {}): Promise<Status> {
   return why ? { ...status, storeNote: `, but ${why.message}` } : status;
 }
 
-/** What each state of a token means: the colour, what its end is called, and why the command fails. */
 const STATES: Readonly<Record<Status['state'], { tone: Tone; end?: 'until' | 'since'; code?: ErrorCode }>> = {
   valid: { tone: 'good', end: 'until' },
   unverified: { tone: 'warn', end: 'until' },

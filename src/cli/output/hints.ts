@@ -10,7 +10,6 @@ const ADDRESS = ['host', 'rest-port', 'gsql-port', 'rest-url', 'gsql-url', 'grap
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
 const TAKES_NO_CONFIG = /^(login|config trust|profile (use|remove))\b/;
 
-/** How the options that hints are about are typed. */
 const OPTIONS: Readonly<Record<string, string>> = {
   graph: '--graph',
   jwtToken: '--secret-stdin, --secret-file, --jwt-stdin, --jwt-file',

@@ -31,7 +31,6 @@ export function createReport(ctx: Context) {
   const raw = (text: string) => result(Buffer.from(ended(text)));
   const document = (data: Record<string, unknown>) =>
     result(escapeControls(JSON.stringify({ schemaVersion: 1, ...data })));
-  /** Writes the document with `-o json`, else the text if it has any. */
   const show = (data: Record<string, unknown>, text: string) =>
     report.json ? document(data) : text && result(text);
   const say = (text: string) => tell(`graphcred: ${singleLine(text)}`);
@@ -133,7 +132,6 @@ function replaceControls(text: string, replace: (character: string) => string): 
 
 const ended = (text: string) => (text.endsWith('\n') ? text : `${text}\n`);
 
-/** Wraps a text between words to lines of at most this many characters. */
 export function wrapped(text: string, width = Number.POSITIVE_INFINITY): string[] {
   const [first = '', ...words] = text.split(' ');
   const lines = [first];

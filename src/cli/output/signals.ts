@@ -67,10 +67,7 @@ export function createInterruption(tell: (error: GraphException, status?: number
   };
 }
 
-/**
- * To be called by all that listens to SIGHUP: if the terminal is gone when this process ends, it ends by that signal. Node
- * would abort and write its memory to a core file.
- */
+/** For SIGHUP listeners: ends by it if the terminal is gone. Node would abort and write its memory to a core file. */
 export const endWithTerminal = once(() => {
   const { isatty } = process.getBuiltinModule('node:tty');
   const terminals = [0, 1, 2].filter((fd) => isatty(fd));

@@ -40,7 +40,6 @@ interface List {
   readonly tones?: readonly Tone[];
 }
 
-/** Prints a list: its document with `-o json`, else a table as wide as the terminal. */
 export async function printList(invocation: Invocation, list: List): Promise<void> {
   const { ctx, report } = invocation;
   const { document, head, rows, shrinkOrder, none = [], tones = [] } = list;

@@ -19,10 +19,7 @@ export interface Route {
   readonly agent?: Agent | undefined;
 }
 
-/**
- * Returns the options that send a request, through the proxy that applies to its URL if any.
- * @param stop gives the signal that ends the building of a tunnel
- */
+/** Returns a request's options, with its proxy if any. @param stop gives the signal that ends building a tunnel */
 export async function connectOptions(call: Route, stop: () => AbortSignal): Promise<RequestOptions> {
   const { url, method, tls } = call;
   const via = proxyFor(url, call.proxy);

@@ -60,7 +60,6 @@ function readOutput(exchange: Exchange) {
     returnCode,
     /** The lines before the first error, which alone count as done. */
     done: failed === -1 ? lines : lines.slice(0, failed),
-    /** The error, if a line or the return code is one. */
     wrong: failed !== -1 || returnCode ? failure(exchange, message, returnCode) : undefined,
     /** Whether the text ends in the middle of a line, so that more lines may be missing as well. */
     cutOff: returnCode === undefined && !/^(?:__GSQL__.*)?$/.test(last),

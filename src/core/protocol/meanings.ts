@@ -49,7 +49,6 @@ const REFUSALS = [
   { means: 'token-refused', code: 'REST-10016' },
   { means: 'no-such-graph', code: 'REST-1004' },
   { means: 'lifetime-over-limit', code: 'REST-3101' },
-  // These sentences are compared as a whole.
   {
     means: 'no-such-graph',
     sentence: /Graph (?:'.*'|\S+) (?:does not exist|(?:is |could )?not (?:be )?found)/,
@@ -99,7 +98,6 @@ const REFUSALS = [
   },
   { means: 'syntax-error', part: /^Encountered / },
   { means: 'block-list-full', on: ['delete'], part: /\blimit of \d+ is reached\b/i },
-  // These rows apply when only the status is known.
   { means: 'bad-login', status: 401 },
   { means: 'no-permission', status: 403 },
 ] as const satisfies readonly Row[];

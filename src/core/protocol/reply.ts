@@ -119,10 +119,7 @@ const FIRST_EPOCH = 1_000_000_000;
 /** 4.x servers set a token's time of issue five seconds into the past. */
 const BACKDATED_SECONDS = 5;
 
-/**
- * Reads a new token and its life: the lifetime asked for where the answer does not tell it.
- * @param expiryIn where the server tells the expiry: 4.x in the token, 3.x beside it
- */
+/** Reads a new token, by default with the life asked for. @param expiryIn in the token (4.x) or beside it (3.x) */
 export function readMinted(exchange: Exchange, lifetime: number, expiryIn: 'token' | 'answer'): MintedToken {
   const { serverTimeUnix = Math.floor(Date.now() / 1000) } = exchange.reply;
   const { expiration, token: direct, results } = expectFields(exchange);

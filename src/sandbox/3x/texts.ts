@@ -18,11 +18,9 @@ export const V3 = {
   dropped: done('Drop token successfully.'),
   // The secret is unknown (POST, PUT and DELETE); the answer repeats it. Recorded.
   badSecret: invalid("The secret '{secret}' is invalid. Please enter a valid one."),
-  // Neither a secret nor a login is sent (recorded), or the user name or password is wrong, for which this is the
-  // nearest text known.
+  // No secret and no login is sent (recorded); the nearest text known for a wrong user name or password.
   badLogin: invalid('The username or password is incorrect. Please enter a valid one.'),
-  // A user has failed to log in too often, 3.8 and later. The Java GSQL client tests for "Please re-login after" at its
-  // login.
+  // Too many failed logins, 3.8 and later. The Java GSQL client tests for "Please re-login after" at its login.
   tooManyLogins: invalid('Too many failed logins. Please re-login after {seconds} seconds.'),
   // The token to refresh or delete is unknown. Recorded. Every pyTigerGraph, the .NET and the JavaScript client test
   // for the code REST-3300 instead.

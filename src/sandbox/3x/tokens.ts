@@ -79,10 +79,7 @@ export function newToken(world: World, by: Caller, graph: string, lifetime: numb
   return token;
 }
 
-/**
- * Returns the token that a PUT or DELETE names. A superuser may change all tokens, others their own, and with a secret
- * those of its graph.
- */
+/** Returns the token to change: any for a superuser, else one's own, and with a secret those of its graph. */
 function tokenToChange(world: World, { by, token: value }: Input, denied: Text): Token {
   if (value === undefined) return refuse(V3.missingToken);
   const token = world.state.tokens.get(value);

@@ -47,8 +47,7 @@ function mintJwt(world: World, call: Call): { token: string; exp: number } {
 
   const now = nowSeconds(world);
   const exp = now + Math.min(seconds ?? WEEK, world.switches.grantedAtMost);
-  // The samples of real tokens are valid from five seconds before their creation. Those for all graphs have an empty graph
-  // (a user of 4.2) or none (samples in the docs).
+  // Real tokens are valid from 5 s before they are made. For all graphs: an empty graph (a user of 4.2) or none (docs).
   const claims = { sub: user.name, iat: now - 5, exp, iss: 'TigerGraph', graph: graph ?? '' };
   return { token: signJwt(claims, world.state.jwtKey), exp };
 }
@@ -60,10 +59,7 @@ function tokenOwner(world: World, call: Call, secret: string | undefined, graph:
   return user;
 }
 
-/**
- * Minting with a password creates a secret (documented). Whether each mint creates another one is not known: here one
- * is created, but none for a reader, who may not have secrets.
- */
+/** Minting by password creates a secret (documented; whether each mint does is not known). A reader may have none. */
 function ensureGeneratedSecret(world: World, user: User): void {
   if (user.role === 'reader' || world.switches.passwordMintOn4 === 'makes-none') return;
   const own = secretsOf(world.state, user.name, null);

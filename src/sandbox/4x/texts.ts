@@ -70,8 +70,7 @@ export const V4 = {
   // A secret to show is unknown. pyTigerGraph 2.0 makes the missing secret only when no HTTP error comes.
   noSuchSecret: said(200, 'The secret with alias {alias} does not exist.'),
   noSecretsNamed: said(400, 'The field secrets is required.'),
-  // Somebody without superuser rights asks for another user's secrets. Server docs 4.1 and 4.2 name the right, not the
-  // answer.
+  // A user without superuser rights asks for others' secrets. Server docs 4.1 and 4.2 name the right, not the answer.
   needSuperuser: said(403, "You don't have permission to manage the secrets of user {user}."),
   // A reader creates a secret (that a reader may not is an assumption). A user of 4.2.5, for another command.
   mayNotCreate: said(403, GSQL.mayNotCreateGlobal.message),

@@ -8,8 +8,7 @@ export const GSQL = {
   usingGraph: { message: "Using graph '{graph}'" },
   // USE GLOBAL.
   usingGlobal: { message: 'Using the global graph.' },
-  // USE GRAPH of an unknown graph; the statements after it still run. Captures of 4.2; that the graph used before stays
-  // in use is assumed.
+  // USE GRAPH of an unknown graph; later statements still run. Captures of 4.2; that the old graph stays is assumed.
   useGraphFailed: failed("Graph '{graph}' does not exist."),
   // A statement about secrets without a graph in use, 3.x. A Savanna user, of a database without graphs; the return
   // code from the documented list.
@@ -38,8 +37,7 @@ export const GSQL = {
   ),
   // A syntax error, which ends the text. Clients look for 'Encountered "'.
   syntax: { returnCode: 211, message: 'Encountered "{token}".' },
-  // No login or a wrong one at a GSQL endpoint, 3.x. The status from the Java GSQL client, which prints these words
-  // itself.
+  // No or a wrong login at a GSQL endpoint, 3.x. The status from the Java GSQL client, which prints these words itself.
   unauthorized: said(401, 'Authentication failed.'),
   // The schema of an unknown graph, 3.x and 4.x. The words of USE GRAPH.
   schemaUnknownGraph: said(400, "Graph '{graph}' does not exist."),

@@ -24,8 +24,7 @@ export const RESTPP = {
     'REST-1000',
     'Endpoint is not found from url = {path}, please use GET /endpoints to list all valid endpoints.',
   ),
-  // No token, or less than 12 characters, 3.8 and later. A pyTigerGraph issue of 2022; a Savanna user saw 403, others
-  // 401.
+  // No token or under 12 characters, 3.8 and later. A pyTigerGraph issue of 2022; a Savanna user saw 403, others 401.
   missingToken: denied('is empty or too short'),
   // The token is no JWT, 4.x; a JWT, before 3.10. Users of 4.2.
   malformedToken: denied('is not in correct format'),
@@ -63,8 +62,7 @@ export const RESTPP = {
   starting: said(202, '{"error":"false","message":"The workspace is starting","results":{}}', {
     body: 'json',
   }),
-  // A cloud workspace is suspended and nobody but its console can start it (fault suspended). Six Savanna users, on
-  // every path.
+  // A suspended cloud workspace, which only its console can start (fault suspended). Six Savanna users, every path.
   suspended: page(500, 'Failed to start workspace', '. Auto start is not enabled for this workspace'),
   // /gsql/v1/… on 3.x, /gsqlserver/… and /gsql/v1/auth/token on 4.x. pyTigerGraph falls back to the other path on 404
   // only; the page is that of nginx.

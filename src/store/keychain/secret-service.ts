@@ -30,8 +30,7 @@ export async function askKeychain(env: Env, item?: Table): Promise<KeychainAnswe
   // Root may use every bus, and would share its credentials with the user of that one.
   if (paths.some(isOfAnother)) return { state: 'foreign-bus' };
   let answer: KeychainAnswer = { state: 'no-bus' };
-  // The second time is for a busy gnome-keyring, which says by mistake about once in a thousand times that it has no
-  // default collection.
+  // Twice: a busy gnome-keyring says about once in a thousand times by mistake that it has no default collection.
   for (const path of [...paths, ...paths]) {
     answer = await askBus(path, end - uptimeMs(), item);
     if (answer.state !== 'no-bus' && answer.state !== 'no-default-collection') break;

@@ -68,8 +68,7 @@ export function keychainVault({ keychain, warn }: Pick<StoreOptions, 'keychain' 
     // On macOS any operation may prompt.
     if (platform === 'win32' || platform === 'darwin')
       return askHelper(operation, keychain, platform === 'darwin' && mayPrompt);
-    // libsecret cannot tell a locked keyring from an empty one, and may prompt or wait for ever. So the bus is asked
-    // first, and libsecret only when it can answer.
+    // The bus is asked first: libsecret takes a locked keyring for an empty one, and may prompt or wait for ever.
     const { state, value } = await probe(operation.op === 'get' ? operation.account : undefined);
     if (state === 'unlocked') return value ?? askHelper(operation, keychain, false);
     if (state !== 'locked') throw unavailable(ABSENT[state]);

@@ -3,11 +3,7 @@ import { decrypt, encrypt } from '../aes-gcm.js';
 
 export type Cipher = ReturnType<typeof cipherOf>;
 
-/**
- * Derives key names that reveal nothing, and encrypts each value for its key of the server, so that it cannot be moved to
- * another one.
- * @param storeKey 32 bytes
- */
+/** Derives key names that reveal nothing, and binds each encrypted value to its key. @param storeKey 32 bytes */
 export function cipherOf(storeKey: Buffer) {
   const derive = (purpose: string, bytes: number) =>
     Buffer.from(crypto.hkdfSync('sha256', storeKey, '', `graphcred redis 1 ${purpose}`, bytes));
@@ -15,8 +11,7 @@ export function cipherOf(storeKey: Buffer) {
   const valueKey = derive('values', 32);
   /** Identifies the store key without revealing it. */
   const keyId = derive('key id', 8).toString('hex');
-  // Machines with another store key do not meet entries that they cannot decrypt. The braces put all keys of this
-  // store key into one slot of a cluster.
+  // Machines with another store key meet no entries they cannot decrypt. The braces keep all in one slot of a cluster.
   const prefix = `graphcred:1:{${keyId}}`;
   return {
     keyId,

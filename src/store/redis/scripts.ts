@@ -20,10 +20,7 @@ export const FREE = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`;
 
-/**
- * Stores a token, adds it to the index, and makes it the newest of its identity: under a lock only if this process still
- * has it or there is none.
- */
+/** Stores and indexes a token, as the newest of its identity unless its lock was lost and there is one already. */
 export const PUBLISH = `
 redis.call('SET', KEYS[4], ARGV[5], 'PX', ARGV[2])
 local now = tonumber(redis.call('TIME')[1])

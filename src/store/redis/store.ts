@@ -116,8 +116,7 @@ export class RedisStore implements Store {
     const take = () => server.run('EVAL', TAKE, 2, lock, counter, nonce, LEASE_MS, COUNTER_MS);
     /** Returns the number of the lock once it is taken, and 0 when it is not needed. */
     const attempt = async (): Promise<number | undefined> => {
-      // Looking comes first: it costs the server less than a script, and another machine stores its token before it
-      // frees the lock.
+      // Looking comes first: it costs the server less than a script, and a token is stored before a lock is freed.
       const { record, error, isLocked } = await this.#look(name);
       if (error) throw error;
       if (record && options.accepts(record)) return 0;

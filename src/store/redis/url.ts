@@ -8,7 +8,6 @@ export interface RedisOptions extends RedisUrl {
   readonly ca?: string | undefined;
   /** The name by which Sentinels know the servers. When it is set, the addresses are those of the Sentinels. */
   readonly sentinelMaster?: string | undefined;
-  /** The user and password that the Sentinels ask for. */
   readonly sentinelLogin?: Partial<Pick<RedisUrl, 'username' | 'password'>>;
   /** How long a command may take at most. */
   readonly timeoutMs: number;

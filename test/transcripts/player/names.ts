@@ -48,9 +48,10 @@ export function createNames(home: string, start: number): Names {
     return shown
       .replace(/AUTO_GENERATED_ALIAS_\w{7}/g, 'AUTO_GENERATED_ALIAS_xxxxxxx')
       .replace(/(^|\| |"id":"|token )[0-9a-f]{8}(?= {2}|"| \()/gm, '$1(row id)')
-      .replace(/(?<=(?:revoked|forgot|is) the (?:stored )?token )[0-9a-f]{8}\b/g, '(row id)')
+      .replace(/(?<=(?:revoked|deleted|is) the (?:stored )?token )[0-9a-f]{8}\b/g, '(row id)')
       .replace(/(?<=token delete(?: [0-9a-f]{8})*) [0-9a-f]{8}\b/g, ' (row id)')
       .replace(/-[0-9a-f]{32}(-[\w.-]+?)?\.json/g, '-(digest).json')
+      .replace(/\b20\d\d-\d\d…/g, '(month)…')
       .replace(/\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?/g, (found) => {
         const at = Date.parse(found.endsWith('Z') ? found : `${found.replace(' ', 'T')}Z`);
         // Years ago: the date of a release, which stays as it is.
