@@ -56,7 +56,7 @@ test('a credential that was saved for the pair before an upgrade is not sent', a
   now.requests.length = 0;
   const second = await run('secret list');
   expect(second.status).toBe(5);
-  expect(second.stderr).toContain('This credential belongs to');
+  expect(second.stderr).toContain('This credential is for the REST server');
   expect(now.requests.filter(({ login }) => login === 'basic')).toEqual([]);
 });
 

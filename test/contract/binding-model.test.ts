@@ -258,7 +258,7 @@ describe.each(VERSIONS)('on %s', (serverVersion) => {
     const result = await cli(home, argv, { env, stdin, cwd });
     expect(result.stderr).not.toContain('ran into a bug');
     // The session already leaves out a credential that belongs elsewhere. This is the message of the check right before the request is sent.
-    expect(result.stderr).not.toContain('This credential belongs to');
+    expect(result.stderr).not.toContain('This credential is for');
     await smuggle(scene);
     // A 4.x server answers two mints of one second with the same token, so a token minted now may equal a stored one.
     for (const value of world.givenOut)

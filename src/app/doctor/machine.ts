@@ -46,11 +46,10 @@ function judgeEngine({ encrypted, local, role, canWrite, keyId, tokens }: Server
       'set GRAPHCRED_REDIS_URL to the master; or to the Sentinels, and GRAPHCRED_REDIS_SENTINEL_MASTER too';
     throw new GraphException('STORE_UNAVAILABLE', why, { hint });
   }
-  const rights = canWrite
-    ? 'this machine can get tokens and share them'
-    : 'this machine can only read tokens';
-  const way = encrypted ? 'with TLS' : 'without TLS';
-  const cause = `redis${role === 'master' ? ' master' : ''}, ${way}; ${pluralize(tokens, 'token')}; ${rights}; the store key has the ID ${keyId}, which must be the same on all machines`;
+  const held = `${pluralize(tokens, 'token')}, which this machine ${canWrite ? 'reads and writes' : 'only reads'}`;
+  const key = `the store key has the ID ${keyId}, the same on all machines`;
+  const way = encrypted ? 'reached with TLS' : 'reached without TLS';
+  const cause = `redis${role === 'master' ? ' master' : ''}; ${held}; ${key}; ${way}`;
   return encrypted || local
     ? ok(cause)
     : warn(cause, 'use rediss://, since others on the network can see and change what is sent');

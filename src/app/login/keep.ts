@@ -77,7 +77,7 @@ async function saveGiven(login: Login): Promise<Saved> {
 
 /**
  * Returns the name of this user's saved secret that the profile uses beside a password: the one that it names, else the
- * only one. One that the server refuses is of no use, and a person is asked whether to make another.
+ * only one. One that the server refuses is deleted, and a person is asked whether to make another.
  */
 export async function savedHere(login: Login): Promise<string | undefined> {
   const { run, store, credential, version } = login;
@@ -99,7 +99,14 @@ export async function savedHere(login: Login): Promise<string | undefined> {
   const saved = await savedCredential(run, used);
   // A server that takes no login by secret could only be asked with a mint.
   const why = await whyFailed(version.secretLogsIn ? sendProof(run, saved) : saved.read());
+  // A single answer may be wrong, and the value is nowhere else: the list of secrets has to agree.
+  const listed = why?.code === 'AUTH_FAILED' && (await login.connection.listSecrets().catch(() => undefined));
+  if (listed && (await maskedLike(listed, saved.read)).length === 0) {
+    // Commands would go on with it, since a secret goes before a password.
+    await store.delete(used.record.key);
+    run.ports.reporter.note(`the server refused the saved secret "${name}", so it was deleted here`);
+    return undefined;
+  }
   // With another store key nobody can use it, and a person is asked for a new one.
-  const isUseless = why?.code === 'AUTH_FAILED' || (why?.code === 'NOT_FOUND' && run.ports.canPrompt);
-  return isUseless ? undefined : name;
+  return why?.code === 'NOT_FOUND' && run.ports.canPrompt ? undefined : name;
 }

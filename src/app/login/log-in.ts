@@ -64,7 +64,7 @@ export async function usableStore(run: Run, what: string | undefined): Promise<S
     if (!canPrompt || setAt !== undefined) throw failure;
     reporter.warn(failure.message);
     const place = shortPath(stores.stateDir ?? '', ports.home);
-    const inFile = await prompter.yes(`Keep secrets and tokens in ${place}? No keeps nothing`, {
+    const inFile = await prompter.yes(`Keep secrets and tokens encrypted in ${place}? No keeps nothing`, {
       proposed: true,
     });
     store = await stores.open(inFile ? 'file' : 'none', true);

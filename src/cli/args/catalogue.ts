@@ -136,7 +136,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     writes: true,
     summary: 'drop secrets by alias',
     examples: ['graphcred secret drop ci', 'graphcred secret drop old older --ignore-missing --yes'],
-    options: [...SECRETS, ...SKIP_MISSING, REVOKE_MINTED, YES],
+    options: [...SECRETS, ...SKIP_MISSING, REVOKE_MINTED, option('-y, --yes', 'do not ask about several')],
   }),
   command('secret rotate <alias>', async () => (await import('../commands/secret.js')).rotate, {
     writes: true,

@@ -7,6 +7,7 @@ const IS_NOT_LOGIN = /^(?!login\b)/;
 const TAKES_NO_ADDRESS = /^(profile|config (trust|path)|token list|logout --all)\b| --gsql-url /;
 const IS_LOCAL = /^(profile|config (trust|path)|token list)\b/;
 const ADDRESS = ['host', 'rest-port', 'gsql-port', 'rest-url', 'gsql-url', 'graph', 'ca'];
+const GETS_NO_TOKEN = /^(?!(token (get|check|refresh|delete)|exec|proxy|api)\b)/;
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
 const TAKES_NO_CONFIG = /^(login|config trust|profile (use|remove))\b/;
 
@@ -51,7 +52,7 @@ function commandAt(command: string, typed: Flags): string {
   const place = [
     add('owner', TAKES_NO_OWNER),
     isNamed ? '' : add('username', TAKES_NO_ADDRESS, '-u'),
-    add('principal', TAKES_NO_ADDRESS),
+    ...['principal', 'secret-alias'].map((name) => add(name, GETS_NO_TOKEN)),
     add('profile', typed.isNewProfile === true ? IS_NOT_LOGIN : TAKES_NO_PROFILE, '-p'),
     ...(isNamed ? [] : ADDRESS).map((name) => add(name, TAKES_NO_ADDRESS)),
     ...['oidc-issuer', 'oidc-client-id'].map((name) => add(name, IS_NOT_LOGIN)),

@@ -105,11 +105,12 @@ export function loginHeader(authorization: Authorization, base: string, servers:
 function refuseElsewhere(own: Servers, { base, servers }: Pick<HttpRequest, 'base' | 'servers'>): void {
   const samePair = own.restUrl === servers?.restUrl && own.gsqlUrl === servers.gsqlUrl;
   if (samePair && (base === own.restUrl || base === own.gsqlUrl)) return;
-  const textOf = ({ restUrl, gsqlUrl }: Servers) => `${gsqlUrl} (REST ${restUrl})`;
-  const inForce = servers === undefined ? base : textOf(servers);
-  const message = `This credential belongs to ${textOf(own)}, and is not sent to ${inForce}.`;
+  const isOtherRest = own.gsqlUrl === servers?.gsqlUrl;
+  const textOf = ({ restUrl, gsqlUrl }: Servers) => (isOtherRest ? `the REST server ${restUrl}` : gsqlUrl);
+  const inForce = samePair || servers === undefined ? base : textOf(servers);
+  const message = `This credential is for ${textOf(own)}, and is not sent to ${inForce}.`;
   throw new GraphException('HOST_MISMATCH', message, {
-    hint: 'give the credential for these addresses, or use the addresses it belongs to',
+    hint: ['if the servers have moved, give it anew', { command: 'login' }, 'else correct the addresses'],
   });
 }
 
