@@ -251,7 +251,8 @@ test('on 3.x a rotation on one graph is not continued by one on another graph', 
   sandbox.addFault({ action: 'drop-after', route: '/requesttoken', nth: 1 });
   expect((await run('secret rotate ci --graph demo')).status).not.toBe(0);
   const other = await run('secret rotate ci --graph other');
-  expect({ status: other.status, stderr: other.stderr }).toEqual({ status: 0, stderr: '' });
+  const ended = 'graphcred: tokens made from the old value of "ci" have ended\n';
+  expect({ status: other.status, stderr: other.stderr }).toEqual({ status: 0, stderr: ended });
   expect((await run('secret rotate ci --graph demo')).stderr).toContain(
     'resuming the unfinished rotation of "ci"',
   );
@@ -310,6 +311,6 @@ test.each(['a'.repeat(128), `${'a'.repeat(123)}_next`])(
   async (alias) => {
     const { run } = await bench();
     expect((await run(`secret create ${alias} --save`)).status).toBe(0);
-    expect(await run(`secret rotate ${alias}`)).toMatchObject({ status: 0, stderr: '' });
+    expect(await run(`secret rotate ${alias} -q`)).toMatchObject({ status: 0, stderr: '' });
   },
 );
