@@ -45,7 +45,9 @@ export async function graphcred(words: readonly string[], stdin = ''): Promise<R
   if (failure === undefined)
     throw new GraphException('CANCELLED', `graphcred ended with ${signal ?? status}. ${IN_DOUBT}`);
   const { code, message, hint } = JSON.parse(failure).error;
-  throw new GraphException(code, OWN_WORDS[code] ?? asInputs(hint ? `${message} Hint: ${hint}` : message));
+  const own = OWN_WORDS[code];
+  if (own && code !== 'SERVER_ERROR') throw new GraphException(code, own);
+  throw new GraphException(code, asInputs(`${own ?? message}${hint && ` Hint: ${hint}`}`));
 }
 
 /** Makes the settings from the inputs alone: no variable of another step and no file may lead a credential elsewhere. */
@@ -55,7 +57,9 @@ function settings(): Record<string, string | undefined> {
   const { root } = path.parse(process.execPath);
   const variables = Object.fromEntries([
     ...Object.entries(env).filter(([name]) => !/^(GRAPHCRED|TG|XDG|INPUT|STATE)_/i.test(name)),
-    ...SETTINGS.map((name) => [`GRAPHCRED_${name.toUpperCase().replaceAll('-', '_')}`, input(name)]),
+    ...SETTINGS.map((name) => [`GRAPHCRED_${name.toUpperCase().replaceAll('-', '_')}`, input(name)]).filter(
+      ([, value]) => value,
+    ),
   ]);
   // At an identity provider GitHub vouches for the job.
   const grant = { GRAPHCRED_OIDC_GRANT: 'client_credentials', GRAPHCRED_OIDC_CLIENT_ASSERTION: 'github' };

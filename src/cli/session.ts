@@ -9,6 +9,7 @@ import { shellWord } from '../files/shell-word.js';
 import { once } from '../run/once.js';
 import { environmentWithoutCredentials, type Ports, Time } from '../run/ports.js';
 import { completeRun, type LocalRun, type Run } from '../run/run.js';
+import { findVersion, tellEmpty } from '../run/server.js';
 import { Stores } from '../run/stores.js';
 import { FORMATS } from './args/options.js';
 import type { Invocation } from './command.js';
@@ -42,10 +43,10 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
       report.warn(
         `${new URL(url).origin} is reached without encryption: credentials can be read on the way. Use https if the server offers it`,
       );
+  tellEmpty(run);
   if (allGraphs) {
     if (flags.graph !== undefined)
       throw usageError('--graph and --all-graphs contradict each other.', 'leave one of them out');
-    const { findVersion } = await import('../run/server.js');
     if ((await findVersion(run)).secretsNeedGraph)
       throw usageError(
         '--all-graphs is for 4.x; a 3.x server has no token for all graphs.',

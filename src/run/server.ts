@@ -76,13 +76,29 @@ async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersi
   }
 }
 
-export function hintWithoutServer({ settings, ports: { env, inCi } }: Run): readonly Fix[] {
+function emptyAddresses({ ports: { env } }: Run): string[] {
   const variables = ADDRESS_KEYS.flatMap((key) => [SETTINGS[key].variable, SETTINGS[key].tgVariable]);
-  const empty = variables.flatMap((name = '') => (env[name] === '' ? `${name} is set but empty` : []));
+  return variables.flatMap((name = '') => (env[name] === '' ? name : []));
+}
+
+/** Tells a job of what is not configured there, and would change where its credential goes or what its token may do. */
+export function tellEmpty(run: Run): void {
+  const { settings, target, ports } = run;
+  if (!ports.inCi) return;
+  const empty = namesServer(settings) ? [] : emptyAddresses(run);
+  if (empty.length > 0)
+    ports.reporter.warn(`${empty.join(', ')} set but empty, so the server is ${target.gsqlUrl}`);
+  if (ports.env.GRAPHCRED_GRAPH === '' && settings.graph === undefined)
+    ports.reporter.note('GRAPHCRED_GRAPH is set but empty: on 4.x a token is for every graph then');
+}
+
+export function hintWithoutServer(run: Run): readonly Fix[] {
+  const { settings, ports } = run;
+  const empty = emptyAddresses(run).map((name) => `${name} is set but empty`);
   const [other, command] = settings.profileNames.length
     ? ['a profile with -p', 'profile list']
     : ['log in on a terminal', 'login'];
-  if (inCi) return [...empty, 'no server is named; give yours with GRAPHCRED_HOST'];
+  if (ports.inCi) return [...empty, 'no server is named; give yours with GRAPHCRED_HOST'];
   return [...empty, `no server is named; give yours with --host, or ${other}`, { command: `${command}` }];
 }
 

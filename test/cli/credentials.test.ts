@@ -179,3 +179,15 @@ test.each(['GRAPHCRED_HOST', 'GRAPHCRED_GSQL_URL', 'TG_HOST'])(
     }
   },
 );
+
+test('a job is told of an empty graph, and of empty addresses where none is set', async () => {
+  const { run } = await bench({ serverVersion: '4.1.2' });
+  const job = { CI: '1', GRAPHCRED_STORE: 'none' };
+  const told = async (env: Record<string, string>) =>
+    (await run('token get', { env: { ...job, ...env } })).stderr;
+  expect(await told({ GRAPHCRED_GRAPH: '' })).toContain('GRAPHCRED_GRAPH is set but empty: on 4.x');
+  expect(await told({ GRAPHCRED_HOST: '' })).not.toContain('set but empty');
+  expect(await told({ GRAPHCRED_HOST: '', ...NO_ADDRESS })).toContain(
+    'GRAPHCRED_HOST, GRAPHCRED_GSQL_URL, GRAPHCRED_REST_URL set but empty, so the server is http://127.0.0.1:14240',
+  );
+});

@@ -182,7 +182,9 @@ describe.runIf(isPlayable)('in a pipeline', () => {
       const one = project(documented(sandbox.gsqlUrl));
       one.program('graphcred', COMMAND_LINE);
       const secretFile = path.join(one.home, 'secret');
-      fs.writeFileSync(secretFile, SECRET, { mode: 0o600 });
+      fs.writeFileSync(secretFile, SECRET);
+      // So the docker executor makes it.
+      fs.chmodSync(secretFile, 0o666);
       const { status, log } = await one.gitlab('--variable', `GRAPHCRED_SECRET_FILE=${secretFile}`, 'load');
       expect({ status, log }).toMatchObject({
         status: 0,

@@ -144,7 +144,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'block-list-full': [
     'SERVER_ERROR',
     '{server} revokes no more tokens of this user{text}',
-    'the token is still valid; let it expire, or, if it has leaked, see docs/leak.md',
+    'all places for revoked tokens are taken, so this token is still valid: let it expire, or, if it has leaked, see docs/leak.md',
   ],
   'lifetime-over-limit': [
     'SERVER_ERROR',
