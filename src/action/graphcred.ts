@@ -57,9 +57,7 @@ function settings(): Record<string, string | undefined> {
   const { root } = path.parse(process.execPath);
   const variables = Object.fromEntries([
     ...Object.entries(env).filter(([name]) => !/^(GRAPHCRED|TG|XDG|INPUT|STATE)_/i.test(name)),
-    ...SETTINGS.map((name) => [`GRAPHCRED_${name.toUpperCase().replaceAll('-', '_')}`, input(name)]).filter(
-      ([, value]) => value,
-    ),
+    ...SETTINGS.map((name) => [`GRAPHCRED_${name.toUpperCase().replaceAll('-', '_')}`, input(name)]),
   ]);
   // At an identity provider GitHub vouches for the job.
   const grant = { GRAPHCRED_OIDC_GRANT: 'client_credentials', GRAPHCRED_OIDC_CLIENT_ASSERTION: 'github' };
@@ -67,7 +65,7 @@ function settings(): Record<string, string | undefined> {
     ...variables,
     ...(input('oidc-issuer') && grant),
     // A token that could not be revoked ends soon after the job.
-    GRAPHCRED_LIFETIME: input('lifetime') || '1h',
+    ...{ GRAPHCRED_LIFETIME: input('lifetime') || '1h', GRAPHCRED_GRAPH: input('graph') || undefined },
     ...{ HOME: root, USERPROFILE: root, GRAPHCRED_CONFIG: 'none', GRAPHCRED_STORE: 'none' },
     ...{ GRAPHCRED_NO_INPUT: 'true', GRAPHCRED_OUTPUT: 'json' },
   };

@@ -34,7 +34,6 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
         [variable, tgVariable].filter(Boolean).join(', '),
         preset ?? '',
       ]),
-      // Variables that are no settings.
       ['key of the file and redis stores', '', 'GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE', 'generated'],
       ["provider's client secret", '', 'GRAPHCRED_OIDC_CLIENT_SECRET', 'oidc.clientSecretFile'],
       ['password of Redis', '', 'GRAPHCRED_REDIS_PASSWORD', 'redis.passwordFile'],

@@ -150,8 +150,7 @@ export function refuseCredentials(argv: readonly string[]): void {
   const [name] = options.flatMap((word) => CREDENTIAL_FLAG.exec(word)?.[1] ?? []);
   if (name !== undefined) {
     const file = name === 'token' ? '' : `, --${name}-file FILE or GRAPHCRED_${name.toUpperCase()}`;
-    const end = name === 'token' ? 'revoke' : 'change';
-    const hint = `use --${name}-stdin${file}; ${end} the ${name} if it is a real one`;
+    const hint = `use --${name}-stdin${file}; end or change the ${name} if it is a real one`;
     throw usageError(`--${name} is refused: other users can read a command line.`, hint);
   }
   // Nothing after `--` is an option of ours, but only `exec` and `proxy` pass these words to another program.
