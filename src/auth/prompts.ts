@@ -69,16 +69,16 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const missing = secretAlias !== undefined && !unusable && notSaved(run, secretAlias);
   const isSet = settings.profile.source !== '--profile' && ports.env.TG_API_TOKEN;
   const hints = [
+    ...(namesServer(settings) ? [] : hintWithoutServer(run)),
     missing && 'check the name of the secret, or log in again',
     ...setButEmpty(run),
     isSet &&
       purpose === 'mint' &&
       'to use the token: printf "Authorization: Bearer $TG_API_TOKEN" | curl -H @- URL',
-    isSet && purpose === 'mint' ? `to get another, ${how}` : how,
+    isSet && purpose === 'mint' ? `to get another, ${how}` : `${missing ? 'or ' : ''}${how}`,
     purpose === 'mint' &&
       `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET or GRAPHCRED_SECRET_FILE`,
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
-    ...(namesServer(settings) ? [] : hintWithoutServer(run)),
   ];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
   const cannot = purpose === 'mint' ? 'get another token' : 'log in here';

@@ -175,7 +175,7 @@ test.each(['GRAPHCRED_HOST', 'GRAPHCRED_GSQL_URL', 'TG_HOST'])(
   async (name) => {
     for (const more of [{}, { CI: '1' }]) {
       const { stderr } = await cli(temporaryHome(), ['token', 'get'], { env: { ...more, [name]: '' } });
-      expect(stderr).toContain(`; ${name} is set but empty; no server is named; give yours with `);
+      expect(stderr).toContain(`hint: ${name} is set but empty; no server is named; give yours with `);
     }
   },
 );

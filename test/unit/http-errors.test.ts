@@ -109,7 +109,7 @@ describe('no answer', () => {
 
   test('because of a mistake of the program is INTERNAL, and shows nothing of it', () => {
     const error = describeFailure(READ, new Error('hidden'), 1500);
-    expect(error).toMatchObject({ code: 'INTERNAL', message: 'GET /a could not be sent.' });
+    expect(error).toMatchObject({ code: 'INTERNAL', message: 'GET /a was not sent, because of a bug.' });
   });
 
   test('because the time was over before says that nothing was sent', async () => {

@@ -3,7 +3,6 @@ import { CONFIG, LISTING, LOCAL, option, PROFILE, RUNNING, SHARED, STORE, scan, 
 import { TOKEN_GET } from './parse-token-get.js';
 
 const TOKEN_STDIN = option('--token-stdin', 'read the token from stdin');
-/** Two names of one option, because people mix them up. */
 const SKIP_MISSING = [
   option('--skip-missing', 'no error if it does not exist'),
   option('--ignore-missing', 'the same'),

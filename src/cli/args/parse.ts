@@ -111,7 +111,6 @@ function commanderOption(spec: OptionSpec): Option {
 function reader(name: string, spec: Partial<Pick<OptionSpec, 'repeat' | 'short'>> & Partial<CommandSpec>) {
   const { choices, repeat, short, passThrough } = spec;
   return (typed: string, before: string | string[] = []): string | string[] => {
-    // The further words of another program are its own.
     if (passThrough && before.length > 0) return before;
     // kubectl and gh read `-p=prod` like `-p prod`, but the text of -d may begin with this sign.
     const value = short && short !== 'd' ? typed.replace(/^=/, '') : typed;

@@ -116,7 +116,7 @@ export type FailureKind = keyof typeof FAILURES;
 export function describeFailure(request: HttpRequest, failure: unknown, timeoutMs: number): GraphException {
   const asked = what(request);
   if (!(failure instanceof TransportFailure))
-    return new GraphException('INTERNAL', `${asked} could not be sent.`);
+    return new GraphException('INTERNAL', `${asked} was not sent, because of a bug.`);
   const { kind, message: reason, proxy, sent } = failure;
   const address = addressOf(request);
   const to = proxy === undefined ? address : `${address} through the proxy ${proxy}`;

@@ -17,7 +17,7 @@ export function refusal(exchange: Exchange, refused: Refused, known?: Meaning): 
   const values = {
     server: request.base,
     ...namesOfCredentials(request),
-    call: `${what(request)} (HTTP ${reply.status})`,
+    call: `${what(request)}${reply.status === 200 ? '' : ` (HTTP ${reply.status})`}`,
     text: text === '' ? '.' : `: ${text}`,
     line: line === '' ? '.' : `: ${line}`,
   };
