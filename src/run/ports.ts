@@ -80,11 +80,12 @@ export function hasDesktop({ platform, env }: Pick<Ports, 'platform' | 'env'>): 
   return ['darwin', 'win32'].includes(platform) || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
 }
 
-/** The time of a run: one limit for all its requests. */
+/** The time of a run: one limit for all its requests, and one for all its commands to the Redis server. */
 export class Time {
   readonly #settings: Settings;
   readonly #cuts: boolean;
   #deadline: Deadline | undefined;
+  #redisDeadline: Deadline | undefined;
 
   /** @param cuts whether a request ends when the time is over. A command of several changes ends between two of them */
   constructor(settings: Settings, cuts: boolean) {
@@ -103,9 +104,15 @@ export class Time {
     return this.#deadline;
   }
 
+  get redisDeadline(): Deadline {
+    this.#redisDeadline ??= new Deadline(this.limitMs);
+    return this.#redisDeadline;
+  }
+
   /** Gives what follows the whole limit again. */
   restart(): void {
     this.#deadline = undefined;
+    this.#redisDeadline = undefined;
   }
 }
 

@@ -27,7 +27,7 @@ export async function redisOptions(run: BareRun): Promise<RedisOptions | undefin
     sentinelMaster,
     // The URL names the Sentinels then, so its password is theirs too.
     sentinelLogin: url,
-    timeoutMs: run.time.limitMs,
+    deadline: run.time.redisDeadline,
     now: ports.now,
   };
 }

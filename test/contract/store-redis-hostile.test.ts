@@ -161,6 +161,19 @@ describe('a hostile Redis server', () => {
     expect(hostile.connections()).toBe(1);
   });
 
+  // holds: C11.4
+  it('that is slow to answer each command is given up when the time limit for all of them is over', async () => {
+    const { url } = await startHostileRedis((command) => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 15);
+      return offering(null)(command);
+    });
+    const { store } = openRedis(url, { timeoutMs: 150 });
+    const found = async () => {
+      for (let asked = 0; asked < 20; asked++) await store.list('one');
+    };
+    expect(await failureOf(found())).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  });
+
   it.each([
     'LOADING Redis is loading the dataset in memory',
     'MOVED 1 127.0.0.1:1',

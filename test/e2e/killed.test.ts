@@ -11,6 +11,7 @@ import { fingerprint, secretId } from '../../src/auth/credential.js';
 import { COMMANDS } from '../../src/cli/args/catalogue.js';
 import { KEYCHAIN_CHILD } from '../../src/cli/context.js';
 import { Sensitive } from '../../src/core/sensitive.js';
+import { Deadline } from '../../src/core/time.js';
 import { emptyState, loadState, type State } from '../../src/sandbox/state.js';
 import { SERVICE } from '../../src/store/keychain/helper.js';
 import { openStore } from '../../src/store/open.js';
@@ -185,7 +186,7 @@ async function stage(row: Row, serverVersion: string, store: StoreName) {
     storeKey: async () => (store === 'redis' ? new Sensitive(storeKey.toString('base64')) : undefined),
     redis: async () => ({
       ...defined(parseRedisUrl(redis?.url ?? '')),
-      timeoutMs: 30_000,
+      deadline: new Deadline(30_000),
       now: Date.now,
     }),
     keychain: {

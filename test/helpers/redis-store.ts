@@ -1,5 +1,6 @@
 import crypto from 'node:crypto';
 import type { GraphException } from '../../src/core/errors.js';
+import { Deadline } from '../../src/core/time.js';
 import { RedisStore, type RedisStoreOptions } from '../../src/store/redis/store.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { TokenRecord } from '../../src/store/store.js';
@@ -16,14 +17,17 @@ export interface Opened {
 }
 
 /** Opens a store as a process on another machine would. */
-export function openRedis(url: string, options: Partial<RedisStoreOptions> = {}): Opened {
+export function openRedis(
+  url: string,
+  { timeoutMs = 30_000, ...options }: Partial<RedisStoreOptions> & { timeoutMs?: number } = {},
+): Opened {
   const warnings: string[] = [];
   const sentinel = options.sentinelMaster !== undefined;
   const store = new RedisStore({
     ...defined(parseRedisUrl(url, sentinel ? 26379 : 6379)),
     storeKey,
     stateDir: temporaryHome(),
-    timeoutMs: 30_000,
+    deadline: new Deadline(timeoutMs),
     now: Date.now,
     warn: (message) => warnings.push(message),
     ...options,

@@ -1,5 +1,6 @@
 import { GraphException } from '../../src/core/errors.js';
 import { Sensitive } from '../../src/core/sensitive.js';
+import { Deadline } from '../../src/core/time.js';
 import { openStore } from '../../src/store/open.js';
 import { parseRedisUrl } from '../../src/store/redis/url.js';
 import type { StoreName, StoreRecord } from '../../src/store/store.js';
@@ -43,7 +44,7 @@ export async function performSteps(
     ...(redis && {
       redis: async () => ({
         ...defined(parseRedisUrl(redis.url)),
-        timeoutMs: 30_000,
+        deadline: new Deadline(30_000),
         now: Date.now,
       }),
     }),

@@ -3,6 +3,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
+import { Deadline } from '../../src/core/time.js';
 import { acquireLock, tryLock } from '../../src/files/lock.js';
 import { givenKey, readGeneratedKey } from '../../src/store/file.js';
 import { askHelper, performNatively } from '../../src/store/keychain/helper.js';
@@ -74,7 +75,7 @@ test('every error of the store redis says what happened, and what to do next', a
   };
   const redis = {
     ...defined(parseRedisUrl('redis://db')),
-    timeoutMs: 1,
+    deadline: new Deadline(1),
     now: Date.now,
   };
   await compare('store-errors-redis.txt', [

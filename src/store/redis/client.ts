@@ -21,8 +21,7 @@ export type RedisServer = ReturnType<typeof redisServer>;
  * @param awayFile tells the processes of this machine that one of them waited in vain; without it each one waits
  */
 export function redisServer(options: RedisOptions & Pick<StoreOptions, 'warn'>, awayFile?: string) {
-  const { addresses, tls, warn, now } = options;
-  const limitMs = Math.min(LIMIT_MS, options.timeoutMs);
+  const { addresses, tls, deadline, warn, now } = options;
   const server = addresses.map(({ host, port }) => `${host}:${port}`).join(', ');
   let client: Redis | Cluster | undefined;
   /** The first error of the connection since a command succeeded. That of a command may say only that time was up. */
@@ -33,7 +32,7 @@ export function redisServer(options: RedisOptions & Pick<StoreOptions, 'warn'>, 
   const open = () => {
     if (!tls && !addresses.every(({ host }) => isLoopbackHost(host)))
       warn(`the Redis server ${server} is reached without encryption: use rediss:// if it offers TLS`);
-    return makeClient(options, limitMs, (error) => {
+    return makeClient(options, Math.min(LIMIT_MS, deadline.forRequestMs), (error) => {
       cause ??= error;
     });
   };
@@ -49,24 +48,26 @@ export function redisServer(options: RedisOptions & Pick<StoreOptions, 'warn'>, 
     const thrown = unavailable(isAnswer ? error : (cause ?? error), server);
     if (REFUSES_ONE.test(thrown.serverCode ?? '')) return thrown;
     disconnect();
-    // A shorter limit of the caller says nothing of the server.
-    if (awayFile && !isAnswer && limitMs === LIMIT_MS) writeRefusal(awayFile, thrown, now());
+    // What the caller's own time limit ended says nothing of the server. A timer may fire a few ms early.
+    if (awayFile && !isAnswer && deadline.forRequestMs > 10) writeRefusal(awayFile, thrown, now());
     outage = thrown;
     return thrown;
   };
   /** Sends a command. Texts arrive as bytes, and a server may answer anything. Throws STORE_UNAVAILABLE. */
-  const run = async (name: string, ...args: readonly (string | number | Buffer)[]): Promise<unknown> => {
-    if (!client && awayFile) outage ??= readRefusal(awayFile, now() - AWAY_MS, now());
-    if (outage) throw outage;
-    client ??= open();
-    try {
-      const reply = await client.callBuffer(name, ...args);
-      cause = undefined;
-      return reply;
-    } catch (error) {
-      throw giveUp(error as Error);
-    }
-  };
+  const run = (name: string, ...args: readonly (string | number | Buffer)[]): Promise<unknown> =>
+    deadline.count(async () => {
+      if (!client && awayFile) outage ??= readRefusal(awayFile, now() - AWAY_MS, now());
+      if (outage) throw outage;
+      client ??= open();
+      try {
+        if (deadline.forRequestMs < 1) throw new Error('Command timed out');
+        const reply = await client.callBuffer(name, ...args);
+        cause = undefined;
+        return reply;
+      } catch (error) {
+        throw giveUp(error as Error);
+      }
+    });
   return { run, disconnect };
 }
 

@@ -1,4 +1,5 @@
 import { Sensitive } from '../../core/sensitive.js';
+import type { Deadline } from '../../core/time.js';
 
 type RedisUrl = NonNullable<ReturnType<typeof parseRedisUrl>>;
 
@@ -9,8 +10,8 @@ export interface RedisOptions extends RedisUrl {
   /** The name by which Sentinels know the servers. When it is set, the addresses are those of the Sentinels. */
   readonly sentinelMaster?: string | undefined;
   readonly sentinelLogin?: Partial<Pick<RedisUrl, 'username' | 'password'>>;
-  /** How long a command may take at most. */
-  readonly timeoutMs: number;
+  /** How long all commands of this run together may take. */
+  readonly deadline: Deadline;
   /** Milliseconds since 1970, by this machine's clock. */
   now(): number;
 }
