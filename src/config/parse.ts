@@ -117,7 +117,8 @@ function problemOf(key: ConfigKey, value: unknown): Problem | undefined {
     const hint = `write a list, for example ${key}: [vault, kv, get, -field=secret, kv/graph]`;
     return isList ? undefined : ['is not a list of strings', hint];
   }
-  if (type === 'boolean') return readSwitch(`${value}`) === undefined ? NO_SWITCH : undefined;
+  if (type === 'boolean')
+    return Array.isArray(value) || readSwitch(`${value}`) === undefined ? NO_SWITCH : undefined;
   if (type === 'port' && (isText || isNumber))
     return /^\d+$/.test(`${value}`) ? undefined : ['is not a port number'];
   if (isText || (type === 'duration' && isNumber)) return undefined;

@@ -102,7 +102,7 @@ function layerOf(set: readonly SourcedValue[]) {
   const isReplaced = set.some((one) => one.level === 'profile' && isServerName(one));
   const top = set.filter(({ level }) => level === 'fileDefaults');
   const counting = set.filter((one) => !(isReplaced && top.includes(one) && isServerName(one)));
-  const isOverlaid = top.some(isAddress) && set.some((one) => one.level === 'profile' && isAddress(one));
+  const isOverlaid = top.some(isServerName) && set.some((one) => one.level === 'profile' && isAddress(one));
   const ofTop = isOverlaid ? top.filter(staysWithServer) : [];
   const own = set.filter((one) => !ofTop.includes(one));
   const address = addressIn(counting);

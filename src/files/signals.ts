@@ -1,9 +1,10 @@
 /** Signals that end this process: Ctrl-C, a request to stop, a closed terminal, and Ctrl-Break. */
 export const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
 
-/** Closes the debugger that Node opens on a SIGUSR1 before the program has begun. Takes 3 ms. */
+/** Closes the debugger that Node opens on a SIGUSR1 before the program has begun, some time later. Takes 3 ms. */
 export function closeDebugger(): void {
-  process.getBuiltinModule('node:inspector').close();
+  const { close } = process.getBuiltinModule('node:inspector');
+  for (const ms of [0, 100, 500]) setTimeout(close, ms).unref();
 }
 
 export function statusOf(signal: NodeJS.Signals | null): number {

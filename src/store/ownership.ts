@@ -75,9 +75,11 @@ export function recordsOf<E extends Holds>(entries: readonly E[], profile: Profi
   const here = entries.filter(({ record }) => record.info.gsqlUrl === gsqlUrl);
   if (namesNobody(profile)) return new Set(here.map(({ record }) => ownerOf(record))).size === 1 ? here : [];
   const isOfUser = ({ info }: StoreRecord) => username !== undefined && info.username === username;
-  const named = username === undefined ? secretsNamed(here, profile) : [];
-  const theirs = named.map(({ record }) => ownerOf(record));
-  const isTheirs = (record: StoreRecord) => isOfUser(record) || theirs.includes(ownerOf(record));
+  const named = (username === undefined ? secretsNamed(here, profile) : []).map(({ record }) => record);
+  // What was saved with a secret of an unknown user has that secret as its owner.
+  const nameless = named.filter(({ info }) => info.username === undefined).map(ownerOf);
+  const isTheirs = (record: StoreRecord) =>
+    isOfUser(record) || named.some((one) => one === record) || nameless.includes(ownerOf(record));
   const saved = here.filter((one) => !isToken(one) && isTheirs(one.record));
   const secrets = saved.filter(isSecret).flatMap(({ record: { info } }) => [info.id, info.owner]);
   const owners = [principal, username && `user:${username}`, ...secrets];

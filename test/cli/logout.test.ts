@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { listEntries, writeEntry } from '../../src/store/records.js';
 import { bench, cli } from '../helpers/cli.js';
 import { defined } from '../helpers/defined.js';
-import { secretFiles, stateOf } from '../helpers/home.js';
+import { configure, secretFiles, stateOf } from '../helpers/home.js';
 
 // holds: C2.19
 test('logout --revoke goes on after a token that the server fails to delete, and names that one', async () => {
@@ -57,13 +57,18 @@ test('logout of a profile without a user deletes each secret that was saved with
   expect(secretFiles(b.home)).toEqual([]);
 });
 
-test('a secret that is saved again with its user is saved once, so that a logout leaves none', async () => {
-  const b = await bench();
-  const { secret } = await b.json<{ secret: string }>('secret create ci');
+// holds: C4.2
+test('logout of a profile that names a secret by its alias deletes nothing else of its users', async () => {
+  const users = ['ada', 'eve'].map((name) => ({ name, password: name, role: 'superuser' as const }));
+  const b = await bench({ serverVersion: '4.1.2', users });
+  for (const { name } of users)
+    for (const alias of ['ci', 'other'])
+      await b.run(`secret create ${alias} --save -u ${name}`, { env: { GRAPHCRED_PASSWORD: name } });
+  const { restUrl, gsqlUrl } = b.sandbox;
+  configure(b.home, { profiles: { shared: { restUrl, gsqlUrl, secretAlias: 'ci' } } });
   const env = { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: '' };
-  await b.run('login -p x --secret-stdin', { env, stdin: secret });
-  await b.run('login -p x --secret-stdin -u tigergraph', { env, stdin: secret });
-  expect(secretFiles(b.home)).toHaveLength(1);
+  expect((await b.run('logout -p shared', { env })).stdout).toContain('2 saved credentials');
+  expect(secretFiles(b.home)).toHaveLength(2);
 });
 
 test('token delete ends the tokens it can read and keeps the others, whatever this clock says', async () => {

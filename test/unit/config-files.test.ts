@@ -70,6 +70,7 @@ describe('values of a config file', () => {
     [[], 'the file must hold settings, each under its name', CORRECT],
     [{ tls: { insecure: 'never' } }, 'tls.insecure is not on or off', SWITCH],
     [{ noInput: 2 }, 'noInput is not on or off', SWITCH],
+    [{ noInput: ['on'] }, 'noInput is not on or off', SWITCH],
     [{ secretCommand: [] }, 'secretCommand is not a list of strings', LIST],
     [{ restPort: '9000x' }, 'restPort is not a port number', CORRECT],
     [{ gsqlPort: 'x14240' }, 'gsqlPort is not a port number', CORRECT],

@@ -47,7 +47,7 @@ function judgeEngine({ encrypted, local, role, canWrite, keyId, tokens }: Server
     throw new GraphException('STORE_UNAVAILABLE', why, { hint });
   }
   const held = `${pluralize(tokens, 'token')}, which this machine ${canWrite ? 'reads and writes' : 'only reads'}`;
-  const key = `the store key has the ID ${keyId}, the same on all machines`;
+  const key = `the store key, which must be the same on all machines, has the ID ${keyId}`;
   const way = encrypted ? 'reached with TLS' : 'reached without TLS';
   const cause = `redis${role === 'master' ? ' master' : ''}; ${held}; ${key}; ${way}`;
   return encrypted || local

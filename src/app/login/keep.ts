@@ -3,9 +3,10 @@ import { nameInProfile } from '../../auth/credential.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { expected, GraphException, whyFailed } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
+import { once } from '../../run/once.js';
 import { serversInForce } from '../../run/server.js';
 import { aliasOf } from '../../store/ownership.js';
-import { STORES } from '../../store/store.js';
+import { type SecretRecord, STORES } from '../../store/store.js';
 import type { Login } from '../gsql-login.js';
 import { createSecret } from '../secrets/create-secret.js';
 import { saveCredential, saveSecret } from '../secrets/save-credential.js';
@@ -77,36 +78,44 @@ async function saveGiven(login: Login): Promise<Saved> {
 
 /**
  * Returns the name of this user's saved secret that the profile uses beside a password: the one that it names, else the
- * only one. One that the server refuses is deleted, and a person is asked whether to make another.
+ * only one. Deletes those that the server refuses, since each command would go on with them.
  */
 export async function savedHere(login: Login): Promise<string | undefined> {
-  const { run, store, credential, version } = login;
-  const { kind, record, username } = credential;
-  if (kind === 'secret') return record?.kind === 'secret' ? nameInProfile(record) : undefined;
+  const { run, store, credential } = login;
+  const { record } = credential;
+  if (credential.kind === 'secret') return record?.kind === 'secret' ? nameInProfile(record) : undefined;
   if (!STORES[store.name].keeps.credentials) return undefined;
   const servers = await serversInForce(run);
-  const own = (await savedForServer(login)).filter(
-    ({ record: { info }, ...one }) =>
-      one.store === store && info.username === username && isSamePair(info, servers),
-  );
-  const names = new Set(own.flatMap((one) => aliasOf(one.record) ?? []));
+  const here = (await savedForServer(login)).filter((one) => one.store === store);
+  const own = here
+    .map(({ record }) => record)
+    .filter(({ info }) => info.username === credential.username && isSamePair(info, servers));
+  const living = await withoutRefused(login, own);
+  const names = new Set(living.flatMap((one) => aliasOf(one) ?? []));
   const { secretAlias = '', all } = run.settings;
-  const only = names.size === 1 && all.secretAlias[0]?.level !== 'flag' ? [...names][0] : undefined;
-  const name = names.has(secretAlias) ? secretAlias : only;
-  // Of several values, that saved last is used, and comes first.
-  const used = own.find((one) => name !== undefined && aliasOf(one.record) === name);
-  if (used === undefined) return undefined;
-  const saved = await savedCredential(run, used);
-  // A server that takes no login by secret could only be asked with a mint.
-  const why = await whyFailed(version.secretLogsIn ? sendProof(run, saved) : saved.read());
-  // A single answer may be wrong, and the value is nowhere else: the list of secrets has to agree.
-  const listed = why?.code === 'AUTH_FAILED' && (await login.connection.listSecrets().catch(() => undefined));
-  if (listed && (await maskedLike(listed, saved.read)).length === 0) {
-    // Commands would go on with it, since a secret goes before a password.
-    await store.delete(used.record.key);
-    run.ports.reporter.note(`the server refused the saved secret "${name}", so it was deleted here`);
-    return undefined;
+  if (names.has(secretAlias)) return secretAlias;
+  const isTyped = all.secretAlias[0]?.level === 'flag';
+  return names.size === 1 && !isTyped ? [...names][0] : undefined;
+}
+
+async function withoutRefused(login: Login, saved: readonly SecretRecord[]) {
+  const { run, store, version, connection } = login;
+  const list = once(() => connection.listSecrets().catch(() => undefined));
+  const living: SecretRecord[] = [];
+  for (const record of saved) {
+    const credential = await savedCredential(run, { store, record });
+    // With another store key nobody can use it, and a person is asked for a new one.
+    if (run.ports.canPrompt && (await whyFailed(credential.read()))?.code === 'NOT_FOUND') continue;
+    // A server that takes no login by secret could only be asked with a mint.
+    const refused = version.secretLogsIn ? await whyFailed(sendProof(run, credential)) : undefined;
+    // A single answer may be wrong, and the value is nowhere else: the list of secrets has to agree.
+    const listed = refused?.code === 'AUTH_FAILED' && (await list());
+    const isGone = listed && (await maskedLike(listed, credential.read)).length === 0;
+    if (!isGone || (await whyFailed(store.delete(record.key)))) living.push(record);
+    else
+      run.ports.reporter.note(
+        `the server refused the old secret "${nameInProfile(record)}", so it was deleted here`,
+      );
   }
-  // With another store key nobody can use it, and a person is asked for a new one.
-  return why?.code === 'NOT_FOUND' && run.ports.canPrompt ? undefined : name;
+  return living;
 }

@@ -91,8 +91,8 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
       current = await proven(current, meanwhile);
       if (!begun) checkTime();
       await drop(current, old);
-      const end = version.tokensOutliveSecret ? 'stay valid until they expire' : 'have ended';
-      run.ports.reporter.note(`tokens made from the old value of "${old.alias}" ${end}`);
+      const [where, end] = version.tokensOutliveSecret ? [' elsewhere', 'live on'] : ['', 'have ended'];
+      run.ports.reporter.note(`tokens made${where} from the old value of "${old.alias}" ${end}`);
       value = await make(current, rotation, old.alias);
     }
     current = await proven(current, value);

@@ -1,5 +1,4 @@
 import { ownerInfo, secretId } from '../../auth/credential.js';
-import { isSamePair } from '../../core/endpoints.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { graphOf, type Run } from '../../run/run.js';
 import { serversInForce } from '../../run/server.js';
@@ -28,10 +27,6 @@ export async function saveSecret({ run, store, credential }: Login, value: Sensi
   const known = Object.fromEntries(Object.entries(names).filter(([, name]) => name !== undefined));
   const info = { graph: graph ?? null, id, ...ownerInfo(credential), ...known };
   await saveCredential(run, store, { kind: 'secret', key, info }, value);
-  // What was saved before its user was known would outlive a logout of that user.
-  for (const one of credential.username === undefined ? [] : await store.list())
-    if (one.kind === 'secret' && one.info.id === id && !one.info.username && isSamePair(one.info, run.target))
-      await store.delete(one.key);
   return id;
 }
 

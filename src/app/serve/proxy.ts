@@ -54,7 +54,7 @@ async function openListeners(settings: Omit<Door, 'base' | 'restPath'>, { rest, 
   if (prefix && rest && service && rest !== service)
     throw usageError(
       'This database has both servers on one port.',
-      'give --port alone, or the same port twice',
+      'leave --service-port out, or give it the same port as --port',
     );
   const gsql = { ...settings, base: gsqlUrl };
   const forRest = prefix ? gsql : { ...settings, base: restUrl };

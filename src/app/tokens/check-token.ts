@@ -55,7 +55,7 @@ export async function checkToken(run: Run): Promise<GraphException | undefined> 
       { hint: ['see how to turn it on', { command: 'doctor' }] },
     );
   const user = typed && !held && !refusal && readClaims(typed)?.sub;
-  if (user) run.ports.reporter.note(`this token is of the user "${user}", and not stored here`);
+  if (user) run.ports.reporter.note(`this token is of the user "${user}"`);
   if (refusal) await own?.forget?.(token);
   return refusal && given && !typed ? refusedVariable(refusal) : refusal;
 }

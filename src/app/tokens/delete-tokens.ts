@@ -14,11 +14,7 @@ import { isOfOwner, tokenCache } from './token-cache.js';
 /** The tokens to delete: ids of `token list`, every one of this machine, or those of the owner of the credential. */
 export type Targets = readonly string[] | 'everything' | 'one graph' | 'every graph';
 
-/**
- * Deletes tokens on their servers, and then from the stores. One on standard input takes the place of the owner's.
- * @returns how many the server has deleted, no longer knew, or did not know and were not stored here either; and why
- * tokens are left, or why there was none to delete
- */
+/** Deletes tokens on their servers, then here: the one on stdin, else the targets. Returns how many, and what is left. */
 export async function deleteTokens(run: Run, targets: Targets, skipMissing: boolean) {
   const store = await run.stores.chosen({ needed: true });
   const ids = typeof targets === 'string' ? [] : targets;

@@ -112,6 +112,6 @@ export function notDeletable(isStored = true): GraphException {
   return new GraphException(
     'UNSUPPORTED',
     'A JWT of an identity provider cannot be deleted at the server; it stays valid until it expires.',
-    { hint: isStored ? ['delete it here', { command: 'logout' }] : 'wait until then' },
+    { hint: isStored ? ['delete it here', { command: 'logout --revoke' }] : 'wait until then' },
   );
 }

@@ -274,7 +274,7 @@ export function commandOf(argv: readonly string[]): CommandSpec | undefined {
   );
 }
 
-/** Moves shared options before or inside the command behind it; help needs none. The parser reports any other line. */
+/** Moves shared options before or inside the command behind it; help needs none. Any other line stays. */
 export function commandFirst(argv: readonly string[]): readonly string[] {
   const [first, second] = scan(argv, SHARED).filter(({ option }) => option === undefined);
   if (first === undefined) return argv;

@@ -108,8 +108,8 @@ export async function prune(invocation: Invocation): Promise<undefined> {
     // The names are written even with -q, because a person must see them before confirming.
     ctx.stderr.write(`${names}\n`);
     const what = unused.length === 1 ? 'this secret' : `these ${unused.length} secrets`;
-    const effect = login.version.tokensOutliveSecret ? '' : ', and tokens made from them end at once';
-    report.warn(`programs that made a secret without a name may use these secrets${effect}`);
+    const effect = login.version.tokensOutliveSecret ? '' : '; the tokens of a dropped one end at once';
+    report.warn(`other programs, which made a secret without a name, may use these secrets${effect}`);
     await confirm(invocation, run.ports, `Drop ${what}?`, 'Nothing was dropped.');
   }
   const outcome = await dropEach(login, unused);

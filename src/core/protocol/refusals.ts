@@ -95,7 +95,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   ],
   'proxy-key': [
     'UNSUPPORTED',
-    '{server} is a graphcred proxy, which passes on only what carries its key: this request carries none.',
+    '{server} is a graphcred proxy, which passes on only what carries its key: this request does not.',
     'to see whether the token works',
     { command: 'api /echo' },
   ],
@@ -144,7 +144,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'block-list-full': [
     'SERVER_ERROR',
     '{server} revokes no more tokens of this user{text}',
-    'all places for revoked tokens are taken, so this token is still valid: let it expire, or, if it has leaked, see docs/leak.md',
+    "the list of this user's revoked tokens is full, so this token is valid until it expires; if it has leaked, have an administrator change the key that signs tokens",
   ],
   'lifetime-over-limit': [
     'SERVER_ERROR',
