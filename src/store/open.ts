@@ -10,7 +10,7 @@ const OPENERS: Record<StoreName, (options: StoreOptions) => Store | Promise<Stor
   none: () => noneStore,
 };
 
-/** Opens the store of that name and loads only its code. It is accessed, and its errors are met, by the first use. */
+/** Opens the store of that name and loads only its code. A first use accesses it; settings that lack are an error here. */
 export async function openStore(name: StoreName, options: StoreOptions): Promise<Store> {
   return OPENERS[name](options);
 }

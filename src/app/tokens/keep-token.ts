@@ -49,7 +49,7 @@ export async function deleteRefused(cache: TokenCache, token: Sensitive): Promis
     cache.run.ports.reporter.warn(`a token that the server refuses is still stored here: ${failure.message}`);
 }
 
-/** Deletes every record of a token that its server no longer accepts. Returns why one is still stored here. */
+/** Deletes every record of a token, for one that its server surely no longer accepts. Returns why one is still stored. */
 export async function forget(cached: readonly StoreEntry[], token: Sensitive) {
   let failure: GraphException | undefined;
   for (const { store, record } of cached.filter((one) => isOfToken(one.record, token)))
