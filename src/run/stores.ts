@@ -64,7 +64,7 @@ export class Stores {
 
   /**
    * Opens the store in force with what stands in for it while it fails: for that of a fleet this machine's own, and for
-   * any where a token can be minted, `none`. Nothing stands in for a fleet's of a flag, or a keychain that a setting names.
+   * any where a token can be minted, `none`. Nothing stands in for a typed `redis`, or a keychain that a setting names.
    * @param options.needed its failure is an error, and the desktop may ask to unlock the keychain, as it may for a store
    * that a setting names
    * @param options.mints the run can mint a token without it
