@@ -50,6 +50,7 @@ function shell(script: string, { sandbox, home }: Stage, env: Record<string, str
     HOME: home,
     PYTHONDONTWRITEBYTECODE: '1',
     GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
+    REST_URL: sandbox.restUrl,
     GRAPHCRED_REST_URL: sandbox.restUrl,
     GRAPHCRED_GRAPH: sandbox.graph,
     GRAPHCRED_SECRET: SECRET,

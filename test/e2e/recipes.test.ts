@@ -92,6 +92,7 @@ echo loaded
     work,
     env: {
       GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
+      REST_URL: `${sandbox.gsqlUrl}/restpp`,
       GRAPHCRED_REST_URL: `${sandbox.gsqlUrl}/restpp`,
       GRAPHCRED_GRAPH: 'social',
       GRAPHCRED_SECRET_FILE: secretFile,
