@@ -89,7 +89,7 @@ export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'so
   const problem = stat.isFile() ? problemOf(file, stat) : undefined;
   if (!isPrivatePlace(file))
     ports.reporter.warn(
-      `others may read the file named by ${label}, outside your Windows user folder: ${keepOthersOut(file)}`,
+      `the file named by ${label} is outside your Windows user folder, where others may read it: ${keepOthersOut(file)}`,
     );
   if (problem === undefined) return trimmed(bytes, `the file named by ${label}`);
   throw new GraphException('CONFIG_INVALID', `The file named by ${label} is not used: ${problem.message}.`, {

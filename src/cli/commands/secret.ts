@@ -174,6 +174,6 @@ function printDropped(
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note(
-      `tokens made elsewhere from ${dropped.length === 1 ? 'this secret' : 'these secrets'} stay valid until they expire`,
+      `tokens made elsewhere from ${dropped.length === 1 ? 'it' : 'them'} stay valid until they expire`,
     );
 }
