@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import os from 'node:os';
+import type { Flags } from '../config/keys.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { startProgram } from '../files/program.js';
 import { shellWord } from '../files/shell-word.js';
@@ -44,6 +45,14 @@ function isOfOptions(error: unknown, { flags }: Invocation): boolean {
   if (!(error instanceof GraphException) || error.code !== 'USAGE') return false;
   const told = `${error.message} ${textOf(error.fix, {})}`.split(/[^\w-]+/);
   return Object.keys(flags).some((name) => told.includes(`--${name}`));
+}
+
+/** Returns the port that an option names. @throws GraphException USAGE */
+export function portOption(flags: Flags, name: string): number | undefined {
+  const text = flags[name] as string | undefined;
+  if (text === undefined) return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw usageError(`The value of --${name} is not a port number.`, 'write 0 to 65535; 0 means any free port');
 }
 
 /** Tells why a command could not be started, and returns the exit status that shells have for it. */

@@ -144,11 +144,8 @@ function output(fd: number): Output {
       mustArrive = true;
       const why = whyLost(fd);
       const lost = `The result cannot be printed to standard output: ${why}.`;
-      if (why)
-        throw usageError(
-          lost,
-          'nothing was changed; print to a terminal, a program, or a file on a disk with space',
-        );
+      const hint = 'nothing was changed; print to a terminal, a program, or a file on a disk with space';
+      if (why) throw usageError(lost, hint);
     },
     write: plainly((content) => writeAll(fd, content, mustArrive)),
   };

@@ -5,18 +5,19 @@ import type { SandboxOptions } from './world.js';
 
 const USER = /^([^:]+):(.*?)(?::(superuser|admin|reader))?$/s;
 
+type Flags = Readonly<Record<string, unknown>>;
+
 // Each of these throws an Error with one clear sentence, which repeats no secret.
 
-/** Reads the options of a command line. @param anyPort whether a port that is not given is a free one */
-export function optionsOf(flags: Readonly<Record<string, unknown>>, anyPort: boolean): SandboxOptions {
+/**
+ * Reads the options of a command line.
+ * @param ports of the REST and the GSQL server
+ * @param anyPort whether one that is not given is a free one
+ */
+export function optionsOf(flags: Flags, ports: readonly (number | undefined)[], anyPort: boolean) {
+  const [rest, gsql] = ports;
   const text = (name: string) => flags[name] as string | undefined;
   const many = (name: string) => flags[name] as string[] | undefined;
-  const port = (name: string, otherwise?: number) => {
-    const typed = text(name);
-    if (typed === undefined) return otherwise;
-    if (/^\d{1,5}$/.test(typed) && Number(typed) <= 65_535) return Number(typed);
-    throw new Error(`The value of --${name} is not a port number.`);
-  };
   const version = text('server-version');
   const [tls, key, issuer, audience] = ['tls', 'jwt-key', 'jwt-issuer', 'jwt-audience'].map(text);
   if (key === undefined && (issuer ?? audience) !== undefined)
@@ -25,8 +26,8 @@ export function optionsOf(flags: Readonly<Record<string, unknown>>, anyPort: boo
     serverVersion: version,
     host: text('host'),
     // On 4.x a REST port is opened only on request.
-    restPort: port('rest-port', anyPort && !version?.startsWith('4') ? 0 : undefined),
-    gsqlPort: port('gsql-port', anyPort ? 0 : undefined),
+    restPort: rest ?? (anyPort && !version?.startsWith('4') ? 0 : undefined),
+    gsqlPort: gsql ?? (anyPort ? 0 : undefined),
     restAuth: text('rest-auth'),
     stateFile: text('state'),
     lifetimeUnit: text('lifetime-unit'),

@@ -1,10 +1,9 @@
 import { proxyEnvironment } from '../../app/serve/environment.js';
 import { openProxy } from '../../app/serve/proxy.js';
-import type { Flags } from '../../config/keys.js';
 import { usageError } from '../../core/errors.js';
 import { readChecked, removeQuietly, replaceFile } from '../../files/private-files.js';
 import type { Run } from '../../run/run.js';
-import { runToEnd } from '../child.js';
+import { portOption, runToEnd } from '../child.js';
 import type { Invocation } from '../command.js';
 import { fileOption } from '../print-token.js';
 import { openRun } from '../session.js';
@@ -60,12 +59,4 @@ async function start(invocation: Invocation, run: Run) {
     return undefined;
   };
   return { ...proxy, close };
-}
-
-/** Returns the port that an option names. @throws GraphException USAGE */
-function portOption(flags: Flags, name: string): number | undefined {
-  const text = flags[name] as string | undefined;
-  if (text === undefined) return undefined;
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw usageError(`The value of --${name} is not a port number.`, 'write 0 to 65535; 0 means any free port');
 }

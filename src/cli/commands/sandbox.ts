@@ -4,7 +4,7 @@ import path from 'node:path';
 import { usageError } from '../../core/errors.js';
 import { optionsOf } from '../../sandbox/args.js';
 import { type Sandbox, startSandbox } from '../../sandbox/server.js';
-import { runChild } from '../child.js';
+import { portOption, runChild } from '../child.js';
 import type { Invocation } from '../command.js';
 
 export async function execute(invocation: Invocation): Promise<number> {
@@ -38,7 +38,8 @@ export async function execute(invocation: Invocation): Promise<number> {
 async function start({ ctx, flags, report }: Invocation, anyPort: boolean): Promise<Sandbox> {
   const log = report.verbose && { log: (line: string) => ctx.stderr.write(`${line}\n`) };
   try {
-    return await startSandbox({ ...optionsOf(flags, anyPort), warn: report.warn, ...log });
+    const ports = ['rest-port', 'gsql-port'].map((name) => portOption(flags, name));
+    return await startSandbox({ ...optionsOf(flags, ports, anyPort), warn: report.warn, ...log });
   } catch (error) {
     throw usageError((error as Error).message, 'see: graphcred sandbox --help');
   }
