@@ -55,9 +55,10 @@ function settings(): Record<string, string | undefined> {
   if (!input('host') && !input('gsql-url'))
     throw new GraphException('INPUT_REQUIRED', 'Set the input host, or rest-url and gsql-url.');
   const { root } = path.parse(process.execPath);
+  const variableOf = (name: string) => `GRAPHCRED_${name.toUpperCase().replaceAll('-', '_')}`;
   const variables = Object.fromEntries([
     ...Object.entries(env).filter(([name]) => !/^(GRAPHCRED|TG|XDG|INPUT|STATE)_/i.test(name)),
-    ...SETTINGS.map((name) => [`GRAPHCRED_${name.toUpperCase().replaceAll('-', '_')}`, input(name)]),
+    ...SETTINGS.filter(input).map((name) => [variableOf(name), input(name)]),
   ]);
   // At an identity provider GitHub vouches for the job.
   const grant = { GRAPHCRED_OIDC_GRANT: 'client_credentials', GRAPHCRED_OIDC_CLIENT_ASSERTION: 'github' };
@@ -65,7 +66,7 @@ function settings(): Record<string, string | undefined> {
     ...variables,
     ...(input('oidc-issuer') && grant),
     // A token that could not be revoked ends soon after the job.
-    ...{ GRAPHCRED_LIFETIME: input('lifetime') || '1h', GRAPHCRED_GRAPH: input('graph') || undefined },
+    GRAPHCRED_LIFETIME: input('lifetime') || '1h',
     ...{ HOME: root, USERPROFILE: root, GRAPHCRED_CONFIG: 'none', GRAPHCRED_STORE: 'none' },
     ...{ GRAPHCRED_NO_INPUT: 'true', GRAPHCRED_OUTPUT: 'json' },
   };
