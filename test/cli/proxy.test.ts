@@ -72,10 +72,10 @@ test.each(['3.10.1', '4.1.2'])(
     expect(stdout).not.toContain('TG_TGCLOUD');
     expect(stdout).toMatch(/^serverVersion +auto /m);
     expect(stdout).toMatch(/^GRAPHCRED_STORE=none$/m);
-    expect(sandbox.requests.filter(({ path: at }) => at.endsWith('/echo')).slice(0, 2)).toMatchObject([
-      { status: 200, login: 'bearer' },
-      { status: 200, login: 'bearer' },
-    ]);
+    // On 3.x token check asks this path too.
+    const asked = { status: 200, login: 'bearer' };
+    const echoes = sandbox.requests.filter(({ path: at }) => at.endsWith('/echo'));
+    expect(echoes).toMatchObject([asked, asked, ...(AT ? [] : [asked])]);
   },
 );
 
