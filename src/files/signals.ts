@@ -1,7 +1,7 @@
 /** Signals that end this process: Ctrl-C, a request to stop, a closed terminal, and Ctrl-Break. */
 export const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const;
 
-/** Closes the debugger that Node opens on a SIGUSR1 before the program has begun, some time later. Takes 3 ms. */
+/** Closes the debugger that Node opens for a SIGUSR1 from before the program began, up to half a second late. Takes 3 ms. */
 export function closeDebugger(): void {
   const { close } = process.getBuiltinModule('node:inspector');
   for (const ms of [0, 100, 500]) setTimeout(close, ms).unref();

@@ -141,13 +141,9 @@ export class Stores {
     listEntries(this.stateDir, (one) => unread.push(one));
     if (unread.length === 0) return;
     const files = unread.map(({ file, why }) => `${file}: ${why}`);
-    throw new GraphException(
-      'PARTIAL',
-      `These files of the store were left as they are, since they cannot be read: ${files.join('; ')}.`,
-      {
-        hint: [...new Set(unread.map(({ mend }) => mend))].join('; '),
-      },
-    );
+    const why = `These files of the store were left as they are, since they cannot be read: ${files.join('; ')}.`;
+    const hint = [...new Set(unread.map(({ mend }) => mend))].join('; ');
+    throw new GraphException('PARTIAL', why, { hint });
   }
 
   /** Requires a store for secrets and passwords. Throws USAGE for another, STORE_UNAVAILABLE where a home is missing. */

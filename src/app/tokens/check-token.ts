@@ -18,7 +18,7 @@ export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
     const token = await owner.read();
     const expiresAtUnix = readClaims(token)?.exp;
     // A server that takes no JWT is not sent one.
-    const read = async () => (await requireJwtServer(run)) && { token, expiresAtUnix };
+    const read = () => requireJwtServer(run).then(() => ({ token, expiresAtUnix }));
     return { expiresAtUnix, read };
   }
   const cache = await tokenCache(run, store, owner);
