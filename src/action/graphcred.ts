@@ -6,11 +6,11 @@ import { GraphException } from '../core/errors.js';
 import { env, input, log } from './runner.js';
 
 /** The runner sends SIGINT when a job is cancelled, SIGTERM 7.5 s later, SIGKILL after 2.5 s more. */
-const GRACE_MS = 6000;
-const IN_DOUBT = 'A token may have been made; it stays valid until it expires.';
+const CANCEL_MS = 6000;
+const MAY_BE_MINTED = 'A token may have been made; it stays valid until it expires.';
 export const ADDRESS = ['host', 'rest-url', 'gsql-url'];
 const CLIENT = ['oidc-issuer', 'oidc-client-id', 'oidc-scopes', 'oidc-audience'];
-const SETTINGS = [...ADDRESS, 'graph', 'secret', 'username', 'password', 'lifetime', 'wait', ...CLIENT];
+const INPUTS = [...ADDRESS, 'graph', 'secret', 'username', 'password', 'lifetime', 'wait', ...CLIENT];
 /** In place of messages that may quote the server, whose text must not be in the log, or that name no inputs. */
 const OWN_WORDS: Readonly<Record<string, string>> = {
   AUTH_FAILED: 'The server refused the credential. Check the input secret, or username and password.',
@@ -32,7 +32,7 @@ export async function graphcred(words: readonly string[], stdin = ''): Promise<R
   const options = { env: settings(), detached: true, windowsHide: true };
   const child = spawn(process.execPath, [path.join(__dirname, '../../bin/graphcred.js'), ...words], options);
   // A request that is under way may be making a token, and with its answer the post step can revoke it.
-  const finishSoon = () => void setTimeout(() => child.kill('SIGINT'), GRACE_MS).unref();
+  const finishSoon = () => void setTimeout(() => child.kill('SIGINT'), CANCEL_MS).unref();
   process.on('SIGINT', finishSoon).on('SIGTERM', finishSoon);
   child.stdin.on('error', () => {}).end(stdin);
   const output = Promise.all([text(child.stdout), text(child.stderr)]);
@@ -43,7 +43,7 @@ export async function graphcred(words: readonly string[], stdin = ''): Promise<R
   if (status === 0) return JSON.parse(document);
   const failure = /^\{"error":.*$/m.exec(said)?.[0];
   if (failure === undefined)
-    throw new GraphException('CANCELLED', `graphcred ended with ${signal ?? status}. ${IN_DOUBT}`);
+    throw new GraphException('CANCELLED', `graphcred ended with ${signal ?? status}. ${MAY_BE_MINTED}`);
   const { code, message, hint } = JSON.parse(failure).error;
   const own = OWN_WORDS[code];
   if (own && code !== 'SERVER_ERROR') throw new GraphException(code, own);
@@ -58,7 +58,7 @@ function settings(): Record<string, string | undefined> {
   const variableOf = (name: string) => `GRAPHCRED_${name.toUpperCase().replaceAll('-', '_')}`;
   const variables = Object.fromEntries([
     ...Object.entries(env).filter(([name]) => !/^(GRAPHCRED|TG|XDG|INPUT|STATE)_/i.test(name)),
-    ...SETTINGS.filter(input).map((name) => [variableOf(name), input(name)]),
+    ...INPUTS.filter(input).map((name) => [variableOf(name), input(name)]),
   ]);
   // At an identity provider GitHub vouches for the job.
   const grant = { GRAPHCRED_OIDC_GRANT: 'client_credentials', GRAPHCRED_OIDC_CLIENT_ASSERTION: 'github' };

@@ -1,5 +1,5 @@
 // Runs the main step of action.yml: gets a token, and passes it on to the post step and to the steps of the job.
-import { append, requireRunnerFiles } from '../cli/github.js';
+import { appendPairs, requireRunnerFiles } from '../cli/github.js';
 import { serversOf, serverVariables } from '../core/endpoints.js';
 import { versionOf } from '../core/protocol/version.js';
 import { ADDRESS, address, graphcred } from './graphcred.js';
@@ -16,13 +16,13 @@ void runStep(async () => {
   mask(token);
   const outputs = { token, 'expires-at': expiresAt };
   // The post step's values are saved first: from here on it can revoke the token, whatever happens to this process.
-  if (isRevoked) append(env.GITHUB_STATE, { ...outputs, address: address() });
-  append(env.GITHUB_OUTPUT, outputs);
+  if (isRevoked) appendPairs(env.GITHUB_STATE, { ...outputs, address: address() });
+  appendPairs(env.GITHUB_OUTPUT, outputs);
   if (isExported) {
     const [host, restUrl, gsqlUrl] = ADDRESS.map((name) => input(name) || undefined);
     const variables = serverVariables(serversOf({ host, restUrl, gsqlUrl }, versionOf(serverVersion)));
     const graph = input('graph') || undefined;
-    append(env.GITHUB_ENV, { TG_API_TOKEN: token, TG_GRAPHNAME: graph, ...variables });
+    appendPairs(env.GITHUB_ENV, { TG_API_TOKEN: token, TG_GRAPHNAME: graph, ...variables });
   }
   const end = isRevoked ? 'it will be revoked at the end of the job' : 'it will not be revoked';
   log('notice', `a token for ${address()} until ${expiresAt}; ${end}`);

@@ -10,13 +10,13 @@ import { knownVersion, serversInForce } from '../run/server.js';
 import { STORES, type Store, type StoreName } from '../store/store.js';
 import { type TokenAtHand, tokenAtHand } from './tokens/check-token.js';
 
-type Text = 'gsqlUrl' | 'restUrl' | 'graph' | 'username' | 'provider' | 'serverVersion' | 'storeNote';
+type StatusText = 'gsqlUrl' | 'restUrl' | 'graph' | 'username' | 'provider' | 'serverVersion' | 'storeNote';
 
 /**
  * What is known of a profile. A field of the settings or the server is missing while it is not known or not set; `storeNote`
  * says through which server machines share the store, who has chosen it, or why it cannot be used.
  */
-export interface Status extends Readonly<Partial<Record<Text, string | undefined>>> {
+export interface Status extends Readonly<Partial<Record<StatusText, string | undefined>>> {
   readonly profile: string;
   readonly chosenBy: string;
   readonly host: string;

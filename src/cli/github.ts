@@ -20,7 +20,7 @@ export function requireRunnerFiles(env: Ports['env'], names: readonly string[], 
   }
 }
 
-export function append(file = '', pairs: Readonly<Record<string, string | undefined>>): void {
+export function appendPairs(file = '', pairs: Readonly<Record<string, string | undefined>>): void {
   // The delimiter is random: a value that contained it could set further variables.
   const end = `graphcred_${process.getBuiltinModule('node:crypto').randomBytes(16).toString('hex')}`;
   const text = Object.entries(pairs)

@@ -8,7 +8,7 @@ import { isoSeconds } from '../core/time.js';
 import { isReplaceable } from '../files/private-files.js';
 import { graphOf, type Run } from '../run/run.js';
 import type { Invocation } from './command.js';
-import { append, requireRunnerFiles, runnerCommand, written } from './github.js';
+import { appendPairs, requireRunnerFiles, runnerCommand, written } from './github.js';
 import { escapeControls } from './output/report.js';
 import { openRun } from './session.js';
 
@@ -21,7 +21,7 @@ interface Format {
   readonly print: (invocation: Invocation, token: string, held: Token, run: Run) => void;
 }
 
-const FORMATS: Readonly<Record<string, Format>> = {
+const PRINTERS: Readonly<Record<string, Format>> = {
   text: { print: ({ report }, token) => report.result(token) },
   json: {
     print: ({ report }, token, held, run) => {
@@ -99,8 +99,8 @@ export function fileOption({ ctx, flags }: Invocation, name: string): string {
 /** Prints the command that masks the token, and only then writes the token where later steps find it. */
 export function toGithub({ ctx, flags, report }: Invocation, token: string, expiresAtUnix: number): void {
   report.raw(runnerCommand('add-mask', token));
-  append(ctx.env.GITHUB_OUTPUT, { token, 'expires-at': isoSeconds(expiresAtUnix) });
-  if (flags.export === true) append(ctx.env.GITHUB_ENV, { TG_API_TOKEN: token });
+  appendPairs(ctx.env.GITHUB_OUTPUT, { token, 'expires-at': isoSeconds(expiresAtUnix) });
+  if (flags.export === true) appendPairs(ctx.env.GITHUB_ENV, { TG_API_TOKEN: token });
 }
 
 /** Writes a dotenv report. GitLab reads it after the job and cannot mask the token while the job runs. */
@@ -130,13 +130,13 @@ function toGitlab(invocation: Invocation, token: string): void {
 export async function printToken(invocation: Invocation, run: Run, obtain: () => Promise<Token>) {
   const { flags, report } = invocation;
   const output = report.format;
-  for (const [format, { flag = '' }] of Object.entries(FORMATS)) {
+  for (const [format, { flag = '' }] of Object.entries(PRINTERS)) {
     if (flags[flag] === undefined || output === format) continue;
     // Without a format the bare token would be printed.
     const hint = `add -o ${format}, or leave --${flag} out`;
     throw usageError(`--${flag} is for -o ${format}, not for -o ${output}.`, hint);
   }
-  const { flag = '', needs, check, print } = FORMATS[output] as Format;
+  const { flag = '', needs, check, print } = PRINTERS[output] as Format;
   if (needs && flags[flag] === undefined)
     throw new GraphException('INPUT_REQUIRED', `-o ${output} needs ${needs}.`, {
       hint: 'see: graphcred token get --help',

@@ -15,18 +15,18 @@ import {
  * quotes the text around the error, which may be a password.
  */
 export async function parseConfig(file: string, text: string): Promise<ConfigFile> {
-  if (text.trim() === '') return checkConfig(file, {});
+  if (text.trim() === '') return checkedConfig(file, {});
   const mustBeJson = file.endsWith('.json');
   if (mustBeJson || text.trimStart().startsWith('{')) {
     try {
-      return checkConfig(file, JSON.parse(text));
+      return checkedConfig(file, JSON.parse(text));
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       // `{a: b}` without quotes is YAML; only a file with the ending .json has to be JSON.
       if (mustBeJson) throw formatError(file, await lineOfSyntaxError(text, error), 'JSON');
     }
   }
-  return checkConfig(file, await parseYaml(file, text));
+  return checkedConfig(file, await parseYaml(file, text));
 }
 
 /** Returns the line (from 1) at which a text stops being JSON; undefined where neither parser tells it. */
@@ -58,7 +58,7 @@ export function isProfileName(name: string): boolean {
 type Path = readonly string[];
 
 /** Checks a parsed config file, key by key. Throws CONFIG_INVALID naming file and key. */
-export function checkConfig(file: string, data: unknown): ConfigFile {
+export function checkedConfig(file: string, data: unknown): ConfigFile {
   const tableAt = (path: Path, value: unknown, of = 'settings') => {
     // YAML gives null for a file, or a table, with nothing but comments.
     if (value === undefined || value === null) return {};
@@ -73,7 +73,7 @@ export function checkConfig(file: string, data: unknown): ConfigFile {
       const isKnown = Object.hasOwn(SETTINGS, key) && !names.at(-1)?.includes('.');
       // An empty text, or null, which YAML makes of none, counts as not set.
       const isSet = value !== '' && value !== null;
-      const problem = isKnown ? isSet && problemOf(key, value) : unknownKey(key);
+      const problem = isKnown ? isSet && problemOfValue(key, value) : unknownKey(key);
       if (problem) throw keyError(file, [...path, ...names], ...problem);
       if (isSet) values[key] = Array.isArray(value) ? value : `${value}`;
     };
@@ -98,15 +98,15 @@ export function checkConfig(file: string, data: unknown): ConfigFile {
 
 const TABLES = new Set(Object.keys(SETTINGS).flatMap((key) => /^(\w+)\./.exec(key)?.[1] ?? []));
 
-type Problem = readonly [problem: string, hint?: string | undefined];
+type ValueProblem = readonly [problem: string, hint?: string | undefined];
 
-function unknownKey(key: string): Problem {
+function unknownKey(key: string): ValueProblem {
   const near = Object.keys(SETTINGS).find((known) => known.toLowerCase() === key.toLowerCase());
   const meant = near?.replace(/\.(.*)/, ': { $1: … }');
   return ['is not a setting graphcred knows', meant && `did you mean ${meant}?`];
 }
 
-function problemOf(key: ConfigKey, value: unknown): Problem | undefined {
+function problemOfValue(key: ConfigKey, value: unknown): ValueProblem | undefined {
   const { type } = SETTINGS[key];
   const isText = typeof value === 'string';
   const isNumber = typeof value === 'number';

@@ -6,14 +6,14 @@ import { replaceFile } from '../files/private-files.js';
 import { formatError } from './errors.js';
 import { findUserConfig, readConfig, resolveSymlink } from './find.js';
 import { type ConfigFile, type ConfigKey, defaultProfileOf, defaultWith, topOf } from './keys.js';
-import { checkConfig, parseConfig } from './parse.js';
+import { checkedConfig, parseConfig } from './parse.js';
 
 /** What `login` writes to a profile; what is undefined is left out. It is never a credential. */
 export type ProfileToWrite = Readonly<Partial<Record<ConfigKey, string | number | undefined>>>;
 
 type Yaml = typeof import('yaml');
 
-const WAIT_MS = 10_000;
+const LOCK_WAIT_MS = 10_000;
 
 /**
  * Adds or replaces one profile in the user's config file, leaving the rest as it is, in YAML with its comments.
@@ -61,10 +61,10 @@ export function removeProfile(configDir: string, name: string): Promise<string> 
 
 /** Throws CONFIG_INVALID for a file of the user's that cannot be read, before a login asks anything. */
 export async function requireRewritable(configDir: string): Promise<void> {
-  await readDocument(await import('yaml'), fileOf(configDir));
+  await readDocument(await import('yaml'), userConfigFile(configDir));
 }
 
-function fileOf(configDir: string): string {
+function userConfigFile(configDir: string): string {
   return findUserConfig(configDir) ?? path.join(configDir, 'config.json');
 }
 
@@ -72,16 +72,16 @@ async function edit(
   configDir: string,
   change: (document: Document, yaml: Yaml, config: ConfigFile) => void,
 ): Promise<string> {
-  const file = fileOf(configDir);
+  const file = userConfigFile(configDir);
   const yaml = await import('yaml');
   // Two logins at the same time would each write what they have read, and one profile would be lost.
-  const lock = await acquireLock(`${file}.lock`, WAIT_MS).catch(ifUnwritable);
+  const lock = await acquireLock(`${file}.lock`, LOCK_WAIT_MS).catch(ifUnwritable);
   try {
     const { document, config } = await readDocument(yaml, file);
     makeWritable(yaml, document);
     change(document, yaml, config);
     const data: unknown = document.toJS();
-    checkConfig(file, data);
+    checkedConfig(file, data);
     const isJson = file.endsWith('.json');
     const text = isJson ? `${JSON.stringify(data, null, 2)}\n` : document.toString({ lineWidth: 0 });
     // The file that a link points to is replaced, and the link stays.

@@ -8,7 +8,7 @@ const LONGEST_TIMEOUT_MS = 0x7fff_ffff;
 const MAX_LIFETIME = 3_153_600_000;
 
 /** Returns a value of one type. Throws USAGE, with the name of the option or argument, for any other. */
-type Kind<T> = (value: unknown, option: string) => T;
+type Parser<T> = (value: unknown, option: string) => T;
 
 /** Checks options, and leaves out those that are null or undefined: callers without types pass null. */
 export function checked<T extends object>(given: T, prefix = ''): T {
@@ -22,12 +22,12 @@ export function checked<T extends object>(given: T, prefix = ''): T {
 }
 
 /** Checks one option or argument; null counts as not given. */
-export function optional<T>(value: T | null | undefined, kind: Kind<T>, option: string): T | undefined {
+export function optional<T>(value: T | null | undefined, kind: Parser<T>, option: string): T | undefined {
   return value === undefined || value === null ? undefined : kind(value, option);
 }
 
 /** @param words what a value must be, as the rest of a sentence */
-function kindOf<T>(words: string, is: (value: unknown) => boolean): Kind<T> {
+function kindOf<T>(words: string, is: (value: unknown) => boolean): Parser<T> {
   return (value, option) => {
     if (is(value)) return value as T;
     const hint = ['see the types of the package', { setting: option }];
@@ -35,7 +35,7 @@ function kindOf<T>(words: string, is: (value: unknown) => boolean): Kind<T> {
   };
 }
 
-function ofType<T>(type: 'string' | 'number' | 'boolean' | 'function'): Kind<T> {
+function ofType<T>(type: 'string' | 'number' | 'boolean' | 'function'): Parser<T> {
   return kindOf(`a ${type}`, (value) => typeof value === type);
 }
 
@@ -62,21 +62,21 @@ export const credential = kindOf<GivenCredential>(
   (value) => isText(value) || isSensitive(value),
 );
 /** An empty name counts as none. */
-const name: Kind<unknown> = (value, option) => text(value, option) || undefined;
+const name: Parser<unknown> = (value, option) => text(value, option) || undefined;
 const anyFunction = ofType<(...args: unknown[]) => unknown>('function');
 /** A callback of the caller, which may fail without harm: that must not cost a token that is already minted. */
-const callback: Kind<unknown> = (value, option) => {
+const callback: Parser<unknown> = (value, option) => {
   const given = anyFunction(value, option);
   // The promise also takes the rejection of one that the callback returns.
   const call = async (...args: unknown[]) => given(...args);
   return (...args: unknown[]) => void call(...args).catch(() => {});
 };
 
-const each = (kind: Kind<unknown>, ...names: string[]) =>
+const each = (kind: Parser<unknown>, ...names: string[]) =>
   Object.fromEntries(names.map((name) => [name, kind]));
 
 /** What each option must be, in whatever method: an option of one name is the same everywhere. */
-const OPTIONS: Readonly<Record<string, Kind<unknown>>> = {
+const OPTIONS: Readonly<Record<string, Parser<unknown>>> = {
   ...each(text, 'host', 'restUrl', 'gsqlUrl'),
   ...each(name, 'graph', 'username', 'secretsOf'),
   // A number is no version: 3.10 is 3.1.

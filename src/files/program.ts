@@ -7,7 +7,7 @@ import { ENDING, endBySignal } from './signals.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-const ANSWER_MS = 30_000;
+const PROGRAM_MS = 30_000;
 /** For the output of a program that has ended. */
 const GRACE_MS = 1000;
 
@@ -15,7 +15,7 @@ const GRACE_MS = 1000;
 const ENDINGS = ['.com', '.exe', '.bat', '.cmd'];
 
 /** A path that depends neither on the working directory nor on the current drive. */
-const COMPLETE = /^(?:[a-z]:[\\/]|[\\/]{2})/i;
+const COMPLETE_PATH = /^(?:[a-z]:[\\/]|[\\/]{2})/i;
 
 /**
  * Starts a program, found as the shell of the platform does. On Windows that is done here, because only cmd.exe can run a
@@ -49,14 +49,14 @@ function findOnWindows(program: string, env: Environment, cwd: string | undefine
   for (const folder of isPath ? [cwd ?? ''] : folders) {
     for (const name of names) {
       const file = cwd === undefined ? path.win32.join(folder, name) : path.win32.resolve(cwd, folder, name);
-      if (COMPLETE.test(file) && isFile(file)) return file;
+      if (COMPLETE_PATH.test(file) && isProgram(file)) return file;
     }
   }
-  const isNoProgram = isPath && cwd !== undefined && isFile(path.win32.resolve(cwd, program));
+  const isNoProgram = isPath && cwd !== undefined && isProgram(path.win32.resolve(cwd, program));
   throw Object.assign(new Error('not started'), { code: isNoProgram ? 'EACCES' : 'ENOENT' });
 }
 
-function isFile(file: string): boolean {
+function isProgram(file: string): boolean {
   try {
     // A program of the Microsoft Store is a link that only the system can follow.
     return !fs.lstatSync(file).isDirectory();
@@ -68,7 +68,7 @@ function isFile(file: string): boolean {
 /** Returns the elements of PATH but those that mean a folder below the working directory, or that directory itself. */
 function completePath(env: Environment): string[] {
   const elements = variable(env, 'PATH')?.replaceAll('"', '').split(';') ?? [];
-  return elements.filter((element) => COMPLETE.test(element));
+  return elements.filter((element) => COMPLETE_PATH.test(element));
 }
 
 /** Windows ignores case in the names of variables; a copy of the environment does not. */
@@ -131,7 +131,7 @@ export async function runProgram(command: readonly string[], env: Environment, m
     // A process that left the group may keep the streams open.
     closeOutput();
   };
-  const timer = setTimeout(() => stop('gave no answer in 30 seconds'), ANSWER_MS);
+  const timer = setTimeout(() => stop('gave no answer in 30 seconds'), PROGRAM_MS);
   const stopListening = () => {
     for (const signal of ENDING) process.off(signal, killWithParent);
   };

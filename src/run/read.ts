@@ -10,7 +10,7 @@ import { readBounded, whyUnreadable } from '../files/private-files.js';
 import { runProgram } from '../files/program.js';
 import { type BareRun, type Ports, pathOf, pathSetting } from './ports.js';
 
-const MAX_BYTES = 64 * 1024;
+const MAX_CREDENTIAL_BYTES = 64 * 1024;
 const MAX_PEM_BYTES = 1_000_000;
 const GIVE_ONE_LINE = 'give the credential alone, on one line';
 
@@ -32,7 +32,7 @@ function trimmed(bytes: Buffer, from: string): Sensitive {
 
 /** Reads a credential from stdin. Throws INPUT_REQUIRED when it is empty, TIMEOUT, USAGE. */
 export async function fromStdin({ ports: { stdin }, time }: BareRun): Promise<Sensitive> {
-  const limits = { maxBytes: MAX_BYTES, timeoutMs: time.limitMs };
+  const limits = { maxBytes: MAX_CREDENTIAL_BYTES, timeoutMs: time.limitMs };
   return trimmed(await stdin.read(limits), `stdin (--${stdin.holds}-stdin)`);
 }
 
@@ -78,7 +78,7 @@ export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'so
   const { time, ports } = run;
   const { label } = set;
   const file = pathOf(run, set);
-  const limits = { maxBytes: MAX_BYTES, timeoutMs: time.limitMs };
+  const limits = { maxBytes: MAX_CREDENTIAL_BYTES, timeoutMs: time.limitMs };
   const { bytes, stat } = await readBounded(file, limits).catch((error) => {
     if (error instanceof GraphException) throw error;
     // A CI system may hold the value itself in a variable for a path, and a log would show it.
@@ -144,7 +144,7 @@ export async function fromCommand(
     new GraphException('INPUT_REQUIRED', `${label}: ${name} ${what}${words && `, and said: ${words}`}`, {
       hint,
     });
-  const running = runProgram(command, childEnvironment(), MAX_BYTES);
+  const running = runProgram(command, childEnvironment(), MAX_CREDENTIAL_BYTES);
   const { stdout, stderr, stopped, status, signal } = await running.catch((error) => {
     if (error instanceof GraphException) throw error;
     if (error.code !== 'ENOENT') throw failed('could not be started');
@@ -155,7 +155,7 @@ export async function fromCommand(
   // What may be a credential is hidden, and ordinary words stay.
   const lines = bytes.toString().split(/\r?\n/);
   const printed = lines.map((line) => new Sensitive(line));
-  const known = withoutCredentials(upTo(stderr, MAX_BYTES), printed);
+  const known = withoutCredentials(upTo(stderr, MAX_CREDENTIAL_BYTES), printed);
   const named = /((?:password|secret|token|key)["']?\s*[:=]\s*)\S+/gi;
   const words = redactServerText(known.replace(named, '$1[redacted]'));
   if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);

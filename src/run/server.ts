@@ -166,7 +166,7 @@ export function learn<F extends keyof ServerFacts>(run: Run, fact: F, value?: Se
     [fact]: value ? [value, Math.floor(ports.now() / 1000)] : all[fact] && [all[fact][0], 0],
   };
   try {
-    writePrivateFile(fileOf(stateDir, url), `${JSON.stringify({ v: 2, url, ...all, ...learned })}\n`);
+    writePrivateFile(memoryFile(stateDir, url), `${JSON.stringify({ v: 2, url, ...all, ...learned })}\n`);
   } catch {
     // The server can be asked again.
   }
@@ -174,10 +174,10 @@ export function learn<F extends keyof ServerFacts>(run: Run, fact: F, value?: Se
 
 /** Reads the cache of a server; empty when nothing is cached. Never throws. */
 function readServerCache({ stores: { stateDir }, target: { gsqlUrl } }: Run): ServerCache {
-  const { v, url, ...facts } = stateDir === undefined ? {} : readJson(fileOf(stateDir, gsqlUrl));
+  const { v, url, ...facts } = stateDir === undefined ? {} : readJson(memoryFile(stateDir, gsqlUrl));
   return v === 2 && url === gsqlUrl && Object.values(facts).every(Array.isArray) ? facts : {};
 }
 
-function fileOf(stateDir: string, gsqlUrl: string): string {
+function memoryFile(stateDir: string, gsqlUrl: string): string {
   return path.join(stateDir, `server-${hashOf(gsqlUrl)}.json`);
 }

@@ -14,7 +14,7 @@ export async function acquireMachineLock(
   const isAnswered = async () => {
     const records = await list(identity);
     if (records.some((record) => record.kind === 'token' && accepts(record))) return true;
-    const refusal = readRefusal(refusedFile, since, now());
+    const refusal = recentRefusal(refusedFile, since, now());
     if (refusal) throw refusal;
     return false;
   };
@@ -42,7 +42,7 @@ export function writeRefusal(file: string, refusal: GraphException, nowMs: numbe
 }
 
 /** Reads the error, if one was written after `sinceMs`, when the wait began: in the same ms it may be this process's own. */
-export function readRefusal(file: string, sinceMs: number, nowMs: number): GraphException | undefined {
+export function recentRefusal(file: string, sinceMs: number, nowMs: number): GraphException | undefined {
   const { at, ...error } = readJson(file);
   // A time in the future means that the clock was set back: the refusal is old and must not be used.
   return Number(at) > sinceMs && Number(at) <= nowMs ? errorFrom(error) : undefined;

@@ -3,7 +3,7 @@ import { removeFile } from '../files/private-files.js';
 import { type Entry, listEntries, readEntry, recordPath, type Unread, writeEntry } from './records.js';
 import type { Store, StoreName, StoreOptions, StoreRecord } from './store.js';
 
-export interface Values {
+export interface MachineValues {
   /** Stores a value, or returns it encrypted for the record's file. */
   put(record: StoreRecord, value: Sensitive): Promise<string | undefined>;
   get(record: StoreRecord, encrypted: string | undefined): Promise<Sensitive | undefined>;
@@ -40,7 +40,7 @@ async function changeOutside<T>(stateDir: string, marked: StoreRecord, change: (
 }
 
 /** Returns a store of this machine. Its locks are loaded when they are needed. */
-export function machineStore(name: StoreName, options: StoreOptions, values: Values): Store {
+export function machineStore(name: StoreName, options: StoreOptions, values: MachineValues): Store {
   const { stateDir } = options;
   const onUnread = ({ file, why, mend }: Unread) => options.warn(`${file} is ignored: ${why}; ${mend}`);
   const store: Store = {

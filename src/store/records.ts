@@ -114,7 +114,7 @@ function readUsable(file: string, onUnread?: OnUnread): Entry | undefined {
   if (content === undefined) return undefined;
   const { sealed, ...record } = content;
   const isText = sealed === undefined || typeof sealed === 'string';
-  if (!isText || !isRecord(record) || !CREDENTIAL_STORES.includes(record.store)) {
+  if (!isText || !isStoreRecord(record) || !CREDENTIAL_STORES.includes(record.store)) {
     onUnread?.({ file, why: 'it is not a graphcred record', mend: `delete it: rm ${shellWord(file)}` });
     return undefined;
   }
@@ -133,7 +133,7 @@ function readContent(file: string, onUnread?: OnUnread): Record<string, unknown>
   return undefined;
 }
 
-export function isRecord(value: unknown): value is StoreRecord {
+export function isStoreRecord(value: unknown): value is StoreRecord {
   const { v, kind, key, createdAtUnix, expiresAtUnix, info } = Object(value);
   if (v !== 1 || !KINDS.includes(kind) || typeof key !== 'string') return false;
   return isTime(createdAtUnix) && isTime(expiresAtUnix) === (kind === 'token') && isInfo(kind, info);

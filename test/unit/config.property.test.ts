@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SETTINGS } from '../../src/config/keys.js';
-import { checkConfig, parseConfig } from '../../src/config/parse.js';
+import { checkedConfig, parseConfig } from '../../src/config/parse.js';
 import { BY_STATEMENT, graphFor, isPlainAlias, requirePlainAlias } from '../../src/core/protocol/gsql.js';
 import { GraphException } from '../../src/index.js';
 import { statementSession } from '../contract/core-support.js';
@@ -159,7 +159,7 @@ describe('config files', () => {
     }));
     await fc.assert(
       fc.asyncProperty(fc.oneof(shape.table, fc.jsonValue()), async (data) => {
-        await refusal(() => checkConfig('/x/.graphcredrc', data), 'CONFIG_INVALID');
+        await refusal(() => checkedConfig('/x/.graphcredrc', data), 'CONFIG_INVALID');
       }),
       RUNS,
     );

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Exchange, HttpRequest, Operation } from '../../src/core/http/types.js';
-import { type Meaning, meaningOf, type Refused } from '../../src/core/protocol/meanings.js';
+import { type Meaning, meaningOf, type ServerRefusal } from '../../src/core/protocol/meanings.js';
 import { refusal } from '../../src/core/protocol/refusals.js';
 import { BoundCredential, Sensitive } from '../../src/index.js';
 import { listErrors } from '../helpers/told.js';
@@ -24,7 +24,7 @@ const answered = (request: HttpRequest, status: number): Exchange => ({
   reply: { status, headers: {}, body: '' },
 });
 
-function answerTo({ known, example }: (typeof ROWS)[number], given = '400'): [Exchange, Refused] {
+function answerTo({ known, example }: (typeof ROWS)[number], given = '400'): [Exchange, ServerRefusal] {
   const [, code = ''] = /\bcode (REST-\d+)/.exec(known) ?? [];
   const [, returnCode] = /return code (\d+)/.exec(known) ?? [];
   const [, status = given] = /status (\d+)/.exec(known) ?? [];

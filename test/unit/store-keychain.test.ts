@@ -7,7 +7,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
-import { type Operation, performNatively, runKeychainHelper } from '../../src/store/keychain/helper.js';
+import { type HelperCall, performNatively, runKeychainHelper } from '../../src/store/keychain/helper.js';
 import { keychainStore, keychainVault } from '../../src/store/keychain/store.js';
 import { writeEntry } from '../../src/store/records.js';
 import type { KeychainOptions } from '../../src/store/store.js';
@@ -69,9 +69,9 @@ beforeEach(() => {
   });
 });
 
-const GET: Operation = { op: 'get', account: 'demo' };
-const SET: Operation = { op: 'set', account: 'demo', value: 'new' };
-const DELETE: Operation = { op: 'delete', account: 'demo' };
+const GET: HelperCall = { op: 'get', account: 'demo' };
+const SET: HelperCall = { op: 'set', account: 'demo', value: 'new' };
+const DELETE: HelperCall = { op: 'delete', account: 'demo' };
 
 /** A helper process that writes its requests down and gives these answers, one at each start; `wait` is no answer. */
 const helper = (...replies: (object | 'wait')[]) => {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GraphException } from '../../src/core/errors.js';
 import type { Run } from '../../src/run/run.js';
 import { learn, recall } from '../../src/run/server.js';
-import { readRefusal, writeRefusal } from '../../src/store/lock.js';
+import { recentRefusal, writeRefusal } from '../../src/store/lock.js';
 import {
   entryPath,
   hashOf,
@@ -182,11 +182,11 @@ describe('a refusal', () => {
   it('is given to processes that were waiting at the time, and to no others', () => {
     const file = entryPath(dir, 'token', 'demo', 'refused');
     const before = Date.now() - 1;
-    expect(readRefusal(file, before, Date.now())).toBeUndefined();
+    expect(recentRefusal(file, before, Date.now())).toBeUndefined();
     writeRefusal(file, refusal, Date.now());
     const { code, message, hint, serverCode, serverText, status } = refusal;
-    expect(readRefusal(file, before, Date.now())).toBeInstanceOf(GraphException);
-    expect(readRefusal(file, before, Date.now())).toMatchObject({
+    expect(recentRefusal(file, before, Date.now())).toBeInstanceOf(GraphException);
+    expect(recentRefusal(file, before, Date.now())).toMatchObject({
       code,
       message,
       hint,
@@ -194,7 +194,7 @@ describe('a refusal', () => {
       serverText,
       status,
     });
-    expect(readRefusal(file, Date.now() + 1, Date.now() + 2)).toBeUndefined();
+    expect(recentRefusal(file, Date.now() + 1, Date.now() + 2)).toBeUndefined();
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
   });
 
@@ -202,7 +202,7 @@ describe('a refusal', () => {
     fs.writeFileSync(path.join(dir, 'file'), '');
     const file = entryPath(path.join(dir, 'file'), 'token', 'demo', 'refused');
     writeRefusal(file, refusal, Date.now());
-    expect(readRefusal(file, 0, Date.now())).toBeUndefined();
+    expect(recentRefusal(file, 0, Date.now())).toBeUndefined();
   });
 });
 

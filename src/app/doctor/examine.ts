@@ -5,7 +5,7 @@ import { type Check, type Facts, gatherFacts, hasProvider, skipped } from './che
 import { checkConfig, checkIdentity, checkLoginPort, checkProvider, checkStore } from './machine.js';
 import { checkClocks, checkCredential, checkRestAuth, checkServer, checkTls } from './servers.js';
 
-interface Row {
+interface CheckRow {
   readonly id: string;
   /** The check is skipped when this one has failed. */
   readonly needs?: string;
@@ -17,7 +17,7 @@ interface Row {
 
 const hasJwt = (run: Run) => hasProvider(run) || isJwtSet(run);
 
-const CHECKS: readonly Row[] = [
+const CHECKS: readonly CheckRow[] = [
   { id: 'config', check: checkConfig },
   { id: 'server', check: checkServer },
   { id: 'tls', needs: 'server', check: checkTls },

@@ -10,7 +10,7 @@ import { pluralize } from '../format.js';
 import type { Login } from '../gsql-login.js';
 
 const MAX_ATTEMPTS = 3;
-const PROOF_SECONDS = 60;
+const LOGIN_PROOF_SECONDS = 60;
 
 /** Finds the credential of a login, and proves it and the graph. A person is asked again for what the server refuses. */
 export async function proveLogin(run: Run, store: Store, savePassword: boolean): Promise<Login> {
@@ -83,7 +83,7 @@ export async function sendProof(run: Run, credential: Credential): Promise<Conne
   if (credential.kind === 'secret' && (lacksGraph || !version.secretLogsIn)) {
     // From here on the server is changed.
     run.ports.interruption.begin();
-    await connection.mintToken({ lifetime: PROOF_SECONDS });
+    await connection.mintToken({ lifetime: LOGIN_PROOF_SECONDS });
     return connected;
   }
   if (lacksGraph) requireGraph(run);

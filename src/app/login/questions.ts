@@ -40,11 +40,11 @@ async function askAddress(ports: Ports, reopen: Reopen, suggestion = 'http://127
   const typed = await ports.prompter.text('Host, a name or a URL', {
     suggestion,
     refuse: (text) =>
-      addressOf(text)
+      typedAddress(text)
         ? undefined
         : 'Write a name or a URL without user name: db.example.com, or https://db.example.com:14240.',
   });
-  const run = await reopen({ 'gsql-url': undefined, ...addressOf(typed) });
+  const run = await reopen({ 'gsql-url': undefined, ...typedAddress(typed) });
   const wrong = await whyFailed(findVersion(run));
   if (!wrong) return run;
   // Another answer does not make a certificate trusted.
@@ -72,7 +72,7 @@ export function readAddress(typed: string): Flags | undefined {
   return url === host ? { host } : { host: undefined, 'gsql-url': url };
 }
 
-const addressOf = (typed: string) => readAddress(typed) ?? readAddress(`https://${typed}`);
+const typedAddress = (typed: string) => readAddress(typed) ?? readAddress(`https://${typed}`);
 
 /** Returns the run of a REST server that answers. A person is asked for its port until one does. */
 async function withRestServer(run: Run, reopen: Reopen): Promise<Run> {

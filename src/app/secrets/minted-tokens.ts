@@ -19,7 +19,7 @@ export async function forgetDropped(login: Login, listed: Listed): Promise<void>
     reporter.note([
       `${count} made from the secret "${listed.alias}" can still be used until ${until}`,
       'to revoke',
-      deletionOf(living),
+      deleteCommand(living),
     ]);
   }
   // The tokens are recognized by what is saved, so another run could not go on without it.
@@ -27,7 +27,7 @@ export async function forgetDropped(login: Login, listed: Listed): Promise<void>
     await one.store.delete(one.record.key);
 }
 
-const deletionOf = (tokens: readonly TokenRow[]) => ({
+const deleteCommand = (tokens: readonly TokenRow[]) => ({
   command: `token delete ${tokens.map(({ id }) => id).join(' ')}`,
 });
 
@@ -55,7 +55,7 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   if (login.version.tokensOutliveSecret && unknown.length > 0) {
     const count = pluralize(unknown.length, 'token');
     const told = `not revoked: ${count} stored here, perhaps of another secret; to revoke`;
-    run.ports.reporter.note([told, deletionOf(unknown)]);
+    run.ports.reporter.note([told, deleteCommand(unknown)]);
   }
   const failure = failureOf(run, await revokeTokens(run, minted, all, credential));
   if (!failure) return;

@@ -90,14 +90,14 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
     if (value === undefined) {
       current = await proven(current, meanwhile);
       if (!begun) checkTime();
-      await drop(current, old);
+      await dropListed(current, old);
       const [where, end] = version.tokensOutliveSecret ? [' elsewhere', 'live on'] : ['', 'have ended'];
       run.ports.reporter.note(`tokens made${where} from the old value of "${old.alias}" ${end}`);
       value = await make(current, rotation, old.alias);
     }
     current = await proven(current, value);
     if (!renewed) checkTime();
-    await drop(current, { alias: next, masked: maskSecret(meanwhile.reveal()) });
+    await dropListed(current, { alias: next, masked: maskSecret(meanwhile.reveal()) });
     return value;
   } catch (error) {
     const { code, message, fix, ambiguous, retryable } = expected(error);
@@ -130,7 +130,7 @@ async function proven(login: Login, secret: Sensitive): Promise<Login> {
 }
 
 /** Drops a secret, and deletes what is saved of it once the server has confirmed that it is gone. */
-async function drop(login: Login, secret: Listed): Promise<void> {
+async function dropListed(login: Login, secret: Listed): Promise<void> {
   await dropOne(login, secret.alias);
   await forgetDropped(login, secret);
 }

@@ -25,7 +25,7 @@ export async function forward(forwarded: ForwardedRequest, login: Authorization)
   // The GSQL server of 3.x takes a token only for the REST server behind it.
   const takesTokens = by.restPath !== undefined || url.pathname.includes('/restpp/');
   const ask = async (login: Authorization) => {
-    const begin = async () => send(forwarded, await upstreamOptions(forwarded, login));
+    const begin = async () => sendUpstream(forwarded, await upstreamOptions(forwarded, login));
     const reply = await trustingSystem(by.tls, begin);
     const mayRefuse = login.scheme === 'Bearer' && takesTokens;
     const start = mayRefuse ? await readStart(reply) : '';
@@ -57,7 +57,7 @@ function keepBody(forwarded: ForwardedRequest): void {
 }
 
 /** Sends the request, beginning with what was read of its body before, and returns the answer of the server. */
-async function send(forwarded: ForwardedRequest, options: RequestOptions): Promise<IncomingMessage> {
+async function sendUpstream(forwarded: ForwardedRequest, options: RequestOptions): Promise<IncomingMessage> {
   const { request, response, body = [], by } = forwarded;
   request.unpipe();
   forwarded.upstream?.destroy();
@@ -92,7 +92,7 @@ async function send(forwarded: ForwardedRequest, options: RequestOptions): Promi
     // The server closed a kept connection just when the request was sent.
     const wasClosed = upstream.reusedSocket && code === 'ECONNRESET';
     if (wasClosed && forwarded.body && SAFE.includes(options.method ?? ''))
-      return send(forwarded, { ...options, agent: false });
+      return sendUpstream(forwarded, { ...options, agent: false });
     const isBroken = isConnected && 'the connection to the server broke; it may have carried out the request';
     const isOther = code.startsWith('HPE_') && 'the answer of the server is not valid HTTP';
     throw new Refused(502, `${isOther || isBroken || 'the server cannot be reached'} (${code})`, error);

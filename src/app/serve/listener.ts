@@ -29,7 +29,7 @@ export async function openListener(door: Door, port: number) {
   const { Agent } = getBuiltinModule(door.base.startsWith('https:') ? 'node:https' : 'node:http');
   const by = { ...door, agent: new Agent({ keepAlive: true, timeout: KEPT_MS }) };
   const handle = (request: IncomingMessage, response: ServerResponse) =>
-    void pass(request, response, by).catch((error) => refuse(response, error));
+    void pass(request, response, by).catch((error) => answerRefusal(response, error));
   server.on('request', handle);
   // The server behind decides whether the client is to continue.
   server.on('checkContinue', handle);
@@ -46,7 +46,7 @@ export async function openListener(door: Door, port: number) {
   };
 }
 
-function refuse(response: ServerResponse, error: unknown): void {
+function answerRefusal(response: ServerResponse, error: unknown): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;

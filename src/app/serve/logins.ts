@@ -77,7 +77,7 @@ function sourceForRenewal(run: Run): Promise<TokenSource> {
 }
 
 /** Returns the login for the GSQL server; undefined when the credential at hand is none. */
-export async function gsqlLogin(
+export async function findGsqlLogin(
   run: Run,
   source: TokenSource,
   { token, isCached }: Token,

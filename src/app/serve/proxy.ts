@@ -5,7 +5,7 @@ import type { Run } from '../../run/run.js';
 import { tokenSource } from '../tokens/get-token.js';
 import type { Door } from './door.js';
 import { OTHER_PORT, openListener } from './listener.js';
-import { gsqlLogin, tokenProvider } from './logins.js';
+import { findGsqlLogin, tokenProvider } from './logins.js';
 
 export type LocalProxy = Awaited<ReturnType<typeof openProxy>>;
 
@@ -23,7 +23,7 @@ export async function openProxy(run: Run, ports: LocalPorts) {
   const source = await tokenSource(run);
   const { tokens, renew } = tokenProvider(run, source);
   const { token } = await tokens.get();
-  const login = await gsqlLogin(run, source, token, () => tokens.get());
+  const login = await findGsqlLogin(run, source, token, () => tokens.get());
   const { randomInt } = process.getBuiltinModule('node:crypto');
   const key = Array.from({ length: 32 }, () => randomInt(36).toString(36)).join('');
   const { servers } = token.token;

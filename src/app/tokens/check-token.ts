@@ -33,7 +33,7 @@ export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
 export type TokenAtHand = Awaited<ReturnType<typeof tokenAtHand>>;
 
 /** Asks the server about the token on stdin, else in `TG_API_TOKEN`, else at hand. Returns why it does not accept it. */
-export async function checkToken(run: Run): Promise<GraphException | undefined> {
+export async function checkTokenInUse(run: Run): Promise<GraphException | undefined> {
   const store = await run.stores.chosen();
   const typed = await tokenFromStdin(run);
   const given = typed ?? tokenFromVariable(run);

@@ -32,7 +32,7 @@ export async function mintAndKeep(cache: TokenCache, credential: Credential, wan
 }
 
 /** The codes of errors that the processes which wait for the lock would meet too. */
-const REFUSALS: readonly string[] = ['AUTH_FAILED', 'PERMISSION_DENIED'];
+const REFUSED_LOGIN: readonly string[] = ['AUTH_FAILED', 'PERMISSION_DENIED'];
 
 /**
  * Mints a token and caches it: exactly one, however many processes ask at once. From the mint on, a signal breaks the
@@ -45,7 +45,7 @@ export async function mintUnderLock(cache: TokenCache, wanted: Wanted, mint: () 
     whileLocked(cache, wanted, async (lock) => {
       interruption.begin();
       const minted = await mint().catch(async (error) => {
-        if (error instanceof GraphException && REFUSALS.includes(error.code)) await lock.refuse(error);
+        if (error instanceof GraphException && REFUSED_LOGIN.includes(error.code)) await lock.refuse(error);
         throw error;
       });
       await keepToken(cache, minted, lock);

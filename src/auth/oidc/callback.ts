@@ -34,7 +34,7 @@ export async function awaitCallback(port: number, state: string, timeoutMs: numb
     const url = new URL(request.url ?? '/', origin);
     // Browsers share the cookies of all ports of a host.
     const cookie = `graphcred_${url.port}=${key}`;
-    const refusal = refuse(request, origin);
+    const refusal = refusalOf(request, origin);
     if (refusal) return answer(refusal);
     if (url.pathname === '/done' && hasArrived) {
       response.once('finish', () => server.emit('shown'));
@@ -75,7 +75,7 @@ export async function awaitCallback(port: number, state: string, timeoutMs: numb
 }
 
 /** Returns the status for a request that is not the browser's own, for this address. */
-function refuse({ method, headers }: IncomingMessage, origin: string): number | undefined {
+function refusalOf({ method, headers }: IncomingMessage, origin: string): number | undefined {
   if (`http://${headers.host}` !== origin) return 403;
   if ((headers['sec-fetch-mode'] ?? 'navigate') !== 'navigate') return 403;
   return method === 'GET' ? undefined : 405;

@@ -34,7 +34,7 @@ export async function withProvider<T>(
     });
     return await work(provider);
   } catch (error) {
-    throw errorOf(run, oidc, error, proof);
+    throw providerError(run, oidc, error, proof);
   }
 }
 
@@ -118,7 +118,7 @@ function fetchFor(run: Run): openid.CustomFetch {
 }
 
 /** Tells a failure of the library in our words: of the provider's own only its error. */
-function errorOf(run: Run, oidc: OidcClient, error: unknown, proof?: Sensitive): GraphException {
+function providerError(run: Run, oidc: OidcClient, error: unknown, proof?: Sensitive): GraphException {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof GraphException) return cause;
   if (error instanceof openid.ResponseBodyError || error instanceof openid.AuthorizationResponseError) {
@@ -127,13 +127,13 @@ function errorOf(run: Run, oidc: OidcClient, error: unknown, proof?: Sensitive):
     const text: unknown = error.error_description;
     const why = typeof text === 'string' ? redactServerText(text, [proof]).replace(/[.\s]+$/, '') : '';
     const refused = `The provider ${oidc.issuer} refused: ${code}${why && ` (${why})`}.`;
-    const hint = HINTS[code] ?? (oidc.isJob ? CLIENT_HINT : undefined);
+    const hint = PROVIDER_HINTS[code] ?? (oidc.isJob ? CLIENT_HINT : undefined);
     return hint ? new GraphException('AUTH_FAILED', refused, { hint }) : notLoggedIn(run, refused);
   }
   const code = String((error as { code?: unknown }).code);
   const why = PROVIDER_REASONS[code] ?? 'gave an answer that is not valid';
   const said = /^[A-Z_]+$/.test(code) ? `${why} (${code})` : why;
-  return badProvider(said, oidc, HINTS[code]);
+  return badProvider(said, oidc, PROVIDER_HINTS[code]);
 }
 
 const CLIENT_HINT: Hint = [
@@ -141,7 +141,7 @@ const CLIENT_HINT: Hint = [
   { command: 'config show' },
 ];
 
-const HINTS: Readonly<Record<string, Hint>> = {
+const PROVIDER_HINTS: Readonly<Record<string, Hint>> = {
   invalid_client: CLIENT_HINT,
   unauthorized_client: CLIENT_HINT,
   invalid_scope: 'set oidc.scopes to scopes that the provider offers',

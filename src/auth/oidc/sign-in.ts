@@ -9,7 +9,7 @@ import { badProvider, type Tokens, tokenParameters, withProvider } from './provi
 import { revoke } from './saved-login.js';
 import type { Oidc } from './settings.js';
 
-const WAIT_MS = 300_000;
+const SIGN_IN_MS = 300_000;
 const MAX_CODE = 64;
 
 export interface SignInOptions {
@@ -51,7 +51,7 @@ async function byBrowser(
   const verifier = openid.randomPKCECodeVerifier();
   const state = openid.randomState();
   const nonce = openid.randomNonce();
-  const callback = await awaitCallback(oidc.port, state, WAIT_MS);
+  const callback = await awaitCallback(oidc.port, state, SIGN_IN_MS);
   const spinner = await run.ports.reporter.spinner();
   try {
     const url = openid.buildAuthorizationUrl(provider, {
@@ -68,7 +68,7 @@ async function byBrowser(
     const isOpened = opensBrowser && (await openBrowser(run.ports, address));
     const why = more.prompt ? 'to stay logged in' : 'to log in';
     run.ports.reporter.ask(`${isOpened ? 'Opening a browser' : 'Open in a browser'} ${why}: ${address}`);
-    spinner.start('waiting for the browser', WAIT_MS / 1000);
+    spinner.start('waiting for the browser', SIGN_IN_MS / 1000);
     const checks = {
       pkceCodeVerifier: verifier,
       expectedState: state,
@@ -95,7 +95,7 @@ async function byDevice(run: Run, oidc: Oidc, provider: openid.Configuration): P
   });
   const { user_code, verification_uri, expires_in, interval = 5 } = device;
   if (!isSecureUrl(verification_uri)) throw badProvider('has a login page that is not https', oidc);
-  const limitMs = Math.min(expires_in * 1000, WAIT_MS);
+  const limitMs = Math.min(expires_in * 1000, SIGN_IN_MS);
   const signal = AbortSignal.timeout(limitMs);
   const spinner = await reporter.spinner();
   reporter.ask(`Open ${verification_uri} on any device, and enter the code ${user_code.slice(0, MAX_CODE)}`);
@@ -114,7 +114,7 @@ async function byDevice(run: Run, oidc: Oidc, provider: openid.Configuration): P
   }
 }
 
-const OPENERS: Partial<Record<NodeJS.Platform, readonly [program: string, ...args: string[]]>> = {
+const BROWSERS: Partial<Record<NodeJS.Platform, readonly [program: string, ...args: string[]]>> = {
   darwin: ['open'],
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
@@ -122,7 +122,7 @@ const OPENERS: Partial<Record<NodeJS.Platform, readonly [program: string, ...arg
 /** Opens a URL in the browser of the desktop, if there is one here. Returns whether it was started. */
 async function openBrowser(ports: Ports, url: string): Promise<boolean> {
   if (!hasDesktop(ports) || ports.env.SSH_CONNECTION) return false;
-  const opener = OPENERS[ports.platform] ?? ['xdg-open'];
+  const opener = BROWSERS[ports.platform] ?? ['xdg-open'];
   const env = ports.childEnvironment();
   return new Promise<boolean>((resolve) => {
     const child = startProgram([...opener, url], env, { stdio: 'ignore', detached: true });

@@ -38,10 +38,10 @@ async function suggest(ctx: Context, before: readonly string[], word: string): P
   const isOption = word.startsWith('-');
   const last = parts.at(-1);
   if (last?.option?.value && last.value === undefined)
-    return valuesOf(ctx, last.option.flags, flags, last.option.choices);
+    return candidates(ctx, last.option.flags, flags, last.option.choices);
   if (!spec && (words.length > 0 || !isOption)) return commandNames(words);
   if (spec?.argument && !isOption && (args.length === 0 || spec.argument.includes('...')))
-    return valuesOf(ctx, spec.argument, flags, spec.choices);
+    return candidates(ctx, spec.argument, flags, spec.choices);
   const open = options.filter((one) => one.repeat || parts.every(({ option }) => option !== one));
   return [...open.map((one): Candidate => [`--${one.name}`, optionText(one)]), ['--help', 'show help']];
 }
@@ -57,7 +57,7 @@ function commandNames(words: readonly string[]): readonly Candidate[] {
 }
 
 /** Returns what an option or an argument can be. @param what how help writes it: `--config <file>`, `<alias...>` */
-async function valuesOf(ctx: Context, what: string, flags: Flags, choices: readonly string[] = []) {
+async function candidates(ctx: Context, what: string, flags: Flags, choices: readonly string[] = []) {
   const words = (all: Iterable<string> = []) => [...all].map((one): Candidate => [one, '']);
   const input = settingsInput({ ctx, flags });
   // The alias of a new secret, `[alias]`, must not exist yet.
@@ -69,7 +69,7 @@ async function valuesOf(ctx: Context, what: string, flags: Flags, choices: reado
 }
 
 /** Aliases with characters that a shell interprets are not offered. A profile's name never has any. */
-const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
+const PLAIN_WORD = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/;
 
 async function savedAliases(input: ReturnType<typeof settingsInput>): Promise<string[]> {
   const settings = resolveSettings(input, (await findTrustedConfig(input)).file);
@@ -80,5 +80,5 @@ async function savedAliases(input: ReturnType<typeof settingsInput>): Promise<st
     .filter(isSecret)
     .filter(({ record: { info } }) => isSamePair(info, target) && isOfUser(info.username))
     .map(({ record: { info } }) => info.alias ?? '')
-    .filter((alias) => PLAIN.test(alias));
+    .filter((alias) => PLAIN_WORD.test(alias));
 }

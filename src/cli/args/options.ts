@@ -29,7 +29,7 @@ const STORE_HELP = 'where this call stores tokens and secrets; login saves the c
 export const STORE = option('--store <store>', STORE_HELP, { choices: STORE_NAMES });
 export const CONFIG = option('--config <file>', 'use this config file');
 export const PROFILE = option('-p, --profile <name>', 'use the settings of this profile');
-const output = (...choices: readonly string[]) =>
+const outputOption = (...choices: readonly string[]) =>
   option('-o, --output <format>', 'how the result is printed', { choices });
 
 const TARGET: readonly OptionSpec[] = [
@@ -72,7 +72,7 @@ export const BEHAVIOUR: readonly OptionSpec[] = [
   option('--no-color', 'print no colours'),
 ];
 
-export const OUTPUT = output('text', 'json');
+export const OUTPUT = outputOption('text', 'json');
 
 const TOKEN_FORMATS = ['text', 'json', 'env', 'header', 'dotenv', 'github', 'gitlab'];
 export const FORMATS = [...TOKEN_FORMATS, 'k8s-secret'];
@@ -84,7 +84,7 @@ const TOKEN_FILES: readonly OptionSpec[] = [
   option('--dotenv <file>', 'with -o gitlab: the file to write'),
 ];
 export const TOKEN_GET_OUTPUT = [
-  output(...FORMATS),
+  outputOption(...FORMATS),
   ...TOKEN_FILES,
   option('--name <name>', 'with -o k8s-secret: the name of the Secret'),
 ];
@@ -99,7 +99,7 @@ export const COMMON: readonly OptionSpec[] = HEADINGS.flatMap(([, options]) => o
 
 /** The options of commands that ask a server, by what they print: a result, or a token. */
 export const LISTING: readonly OptionSpec[] = [...COMMON, OUTPUT];
-export const TOKENS = [...COMMON, output(...TOKEN_FORMATS), ...TOKEN_FILES, LIFETIME];
+export const TOKENS = [...COMMON, outputOption(...TOKEN_FORMATS), ...TOKEN_FILES, LIFETIME];
 export const LOCAL = [OUTPUT, ...BEHAVIOUR];
 /** The options that may stand before the command: those of all settings that a command line can give. */
 export const SHARED: readonly OptionSpec[] = [...LISTING, LIFETIME, MIN_TTL];

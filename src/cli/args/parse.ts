@@ -80,7 +80,7 @@ function quiet({ stdout }: Context, name: string): Command {
       getOutHasColors: () => false,
     })
     .exitOverride((error) => {
-      throw error.exitCode === 0 ? error : explained(error, command);
+      throw error.exitCode === 0 ? error : parseError(error, command);
     });
 }
 
@@ -136,9 +136,9 @@ function reader(name: string, spec: Partial<Pick<OptionSpec, 'repeat' | 'short'>
 const HARMLESS = /^(?:--[a-z-]+|-[A-Za-z]|[A-Za-z_-]{1,15}$)/;
 
 /** Tells what commander found: its sentence, with a typed word only where that is no credential. */
-function explained({ code, message }: CommanderError, command: Command): GraphException {
+function parseError({ code, message }: CommanderError, command: Command): GraphException {
   const [, text = '', near] = /^(?:error: )?(.*?)(?:\n\(Did (you mean .*)\))?$/s.exec(message) ?? [];
-  const see = `see: ${pathOf(command)} --help`;
+  const see = `see: ${wordsOf(command)} --help`;
   const [, option, value] = /'(--[a-z-]+)(=.*)?'/s.exec(text) ?? [];
   if (value !== undefined && command.options.some(({ long }) => long === option))
     return usageError(`The option ${option} takes no value.`, see);
@@ -156,8 +156,8 @@ function explained({ code, message }: CommanderError, command: Command): GraphEx
   return usageError(sentence(told.replace(/\.$/, '')), meant ? `did ${meant} ${see}` : other);
 }
 
-function pathOf(command: Command): string {
-  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
+function wordsOf(command: Command): string {
+  return command.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name();
 }
 
 const HIDDEN = 'Shared options';

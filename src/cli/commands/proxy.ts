@@ -12,13 +12,13 @@ export async function execute(invocation: Invocation): Promise<number> {
   const { args, ctx, flags, report } = invocation;
   if (args.length > 0)
     return runToEnd(invocation, args, async (run) => {
-      const proxy = await start(invocation, run);
+      const proxy = await startProxy(invocation, run);
       return { env: proxyEnvironment(run, proxy), finish: proxy.close };
     });
   const keyIsPrinted = flags['key-file'] === undefined;
   // A key that reaches nobody opens nothing.
   if (keyIsPrinted) ctx.stdout.mustArrive();
-  const { restUrl, gsqlUrl, key, close } = await start(invocation, await openRun(invocation));
+  const { restUrl, gsqlUrl, key, close } = await startProxy(invocation, await openRun(invocation));
   // The listener is added before the line is printed, because a program that reads it may stop the proxy at once.
   const stopped = ctx.stopped();
   try {
@@ -30,7 +30,7 @@ export async function execute(invocation: Invocation): Promise<number> {
   }
 }
 
-async function start(invocation: Invocation, run: Run) {
+async function startProxy(invocation: Invocation, run: Run) {
   const { args, ctx, flags, report } = invocation;
   const keyFile = flags['key-file'] === undefined ? undefined : fileOption(invocation, 'key-file');
   const there = keyFile === undefined ? undefined : readChecked(keyFile);

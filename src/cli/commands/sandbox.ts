@@ -10,7 +10,7 @@ import type { Invocation } from '../command.js';
 export async function execute(invocation: Invocation): Promise<number> {
   const { ctx, args, report } = invocation;
   const child = args.length > 0;
-  const sandbox = await start(invocation, child);
+  const sandbox = await startServers(invocation, child);
   try {
     if (child) {
       if (ctx.stdin.isTTY && args.length === 1 && /(^|\/)\w*sh$/.test(`${args[0]}`))
@@ -35,7 +35,7 @@ export async function execute(invocation: Invocation): Promise<number> {
 }
 
 /** Starts the sandbox that the flags describe. @throws GraphException USAGE with the sandbox's own message */
-async function start({ ctx, flags, report }: Invocation, anyPort: boolean): Promise<Sandbox> {
+async function startServers({ ctx, flags, report }: Invocation, anyPort: boolean): Promise<Sandbox> {
   const log = report.verbose && { log: (line: string) => ctx.stderr.write(`${line}\n`) };
   try {
     const ports = ['rest-port', 'gsql-port'].map((name) => portOption(flags, name));

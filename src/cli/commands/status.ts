@@ -31,8 +31,8 @@ export async function execute(invocation: Invocation): Promise<number> {
   );
   const [first] = all;
   if (settings) await printAll(invocation, all, defaultProfileOf(settings.file?.config));
-  else if (first && report.json) report.document(asDocument(first));
-  else if (first) report.raw(describe(first, await colours(invocation), invocation));
+  else if (first && report.json) report.document(statusDocument(first));
+  else if (first) report.raw(statusText(first, await colours(invocation), invocation));
   for (const { profile, error } of all) {
     if (!error || (report.json && isOfAll)) continue;
     if (isOfAll) report.typed = { ...flags, profile };
@@ -72,7 +72,7 @@ async function printAll(invocation: Invocation, all: readonly Status[], standard
   const withError = ({ profile, error }: Status) =>
     error && { error: errorBody(error, { ...invocation.flags, profile }) };
   await printList(invocation, {
-    document: { profiles: all.map((status) => ({ ...asDocument(status), ...withError(status) })) },
+    document: { profiles: all.map((status) => ({ ...statusDocument(status), ...withError(status) })) },
     head: ['', 'PROFILE', 'SERVER', 'GRAPH', 'USER', 'STORE', 'TOKEN'],
     rows: all.map((status) => {
       const { profile, gsqlUrl, graph = '-', username = '-', store, state, error } = status;
@@ -86,7 +86,7 @@ async function printAll(invocation: Invocation, all: readonly Status[], standard
   });
 }
 
-function asDocument(status: Status): Record<string, unknown> {
+function statusDocument(status: Status): Record<string, unknown> {
   const { profile, host, gsqlUrl = null, restUrl = null, graph = null, username = null } = status;
   const { provider = null, credential = null, store, serverVersion = null, restAuth } = status;
   const { state, expiresAtUnix } = status;
@@ -95,7 +95,7 @@ function asDocument(status: Status): Record<string, unknown> {
   return { ...servers, credential, store, serverVersion, restAuth, token: { state, ...ends } };
 }
 
-function describe(status: Status, paint: Colours, invocation: Invocation): string {
+function statusText(status: Status, paint: Colours, invocation: Invocation): string {
   const { ctx, flags } = invocation;
   const { profile, chosenBy, serverVersion = 'unknown', credential, store, storeNote = '' } = status;
   const { state, expiresAtUnix } = status;

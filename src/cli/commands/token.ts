@@ -1,5 +1,5 @@
 import { formatDuration, pluralize, times } from '../../app/format.js';
-import { checkToken } from '../../app/tokens/check-token.js';
+import { checkTokenInUse } from '../../app/tokens/check-token.js';
 import { deleteTokens, type Targets } from '../../app/tokens/delete-tokens.js';
 import { listTokens, type TokenRow } from '../../app/tokens/list-tokens.js';
 import { refreshToken } from '../../app/tokens/refresh-token.js';
@@ -16,7 +16,7 @@ export async function list(invocation: Invocation): Promise<undefined> {
   const now = Math.floor(invocation.ctx.now() / 1000);
   await printList(invocation, {
     tones: tokens.map(({ record }) => (record.expiresAtUnix > now ? 'good' : 'bad')),
-    document: { tokens: tokens.map((token) => asDocument(token, now)) },
+    document: { tokens: tokens.map((token) => tokenDocument(token, now)) },
     head: ['ID', 'SERVER', 'GRAPH', 'FROM', 'STORE', 'AGE', 'LIFE'],
     rows: tokens.map(({ id, from, record: { info, store: name, createdAtUnix, expiresAtUnix } }) => {
       const life = expiresAtUnix > now ? `${formatDuration(expiresAtUnix - now)} left` : 'expired';
@@ -29,7 +29,7 @@ export async function list(invocation: Invocation): Promise<undefined> {
   await run.stores.requireReadable();
 }
 
-function asDocument({ id, record }: TokenRow, now: number): Record<string, unknown> {
+function tokenDocument({ id, record }: TokenRow, now: number): Record<string, unknown> {
   const { info, store, createdAtUnix, expiresAtUnix } = record;
   const { host, restUrl, gsqlUrl, graph, principal } = info;
   const life = { ...times('created', createdAtUnix), ...times('expires', expiresAtUnix) };
@@ -43,7 +43,7 @@ export async function refresh(invocation: Invocation): Promise<undefined> {
 }
 
 export async function check(invocation: Invocation): Promise<undefined> {
-  const refusal = await checkToken(await openRun(invocation));
+  const refusal = await checkTokenInUse(await openRun(invocation));
   invocation.report.show({ accepted: refusal === undefined }, refusal ? '' : 'The server accepts the token.');
   if (refusal) throw refusal;
 }

@@ -11,7 +11,7 @@ const GETS_NO_TOKEN = /^(?!(token (get|check|refresh|delete)|exec|proxy|api)\b)/
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
 const TAKES_NO_CONFIG = /^(login|config trust|profile (use|remove))\b/;
 
-const OPTIONS: Readonly<Record<string, string>> = {
+const OPTION_FOR: Readonly<Record<string, string>> = {
   graph: '--graph',
   jwtToken: '--secret-stdin, --secret-file, --jwt-stdin, --jwt-file',
   ports: '--gsql-url URL',
@@ -33,7 +33,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
 export function textOf(hint: Hint, typed: Flags): string {
   return [hint].flat().reduce((text: string, part: Fix, index, all) => {
     if (typeof part === 'string') return text + (text === '' || part.startsWith(',') ? part : `; ${part}`);
-    if ('setting' in part) return part.setting in OPTIONS ? `${text} (${OPTIONS[part.setting]})` : text;
+    if ('setting' in part) return part.setting in OPTION_FOR ? `${text} (${OPTION_FOR[part.setting]})` : text;
     const command = commandAt(part.command, typed);
     if (text === '') return command;
     const before = all[index - 1];

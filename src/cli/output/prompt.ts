@@ -21,7 +21,7 @@ const PLAIN = {
   },
 };
 
-async function ask(invocation: Invocation, question: DistinctQuestion & { message: string }) {
+async function askPerson(invocation: Invocation, question: DistinctQuestion & { message: string }) {
   const { createPromptModule } = await import('inquirer');
   const closed = new AbortController();
   // After Ctrl-D nothing is left to wait for, and Node is about to exit. inquirer does not always notice this.
@@ -56,16 +56,16 @@ export function prompterOf(invocation: Invocation): Prompter {
       };
       const proposed = suggestion && singleLine(suggestion);
       const question = { type: 'input', name, message, default: proposed, validate } as const;
-      return String(await ask(invocation, question)).trim();
+      return String(await askPerson(invocation, question)).trim();
     },
     hidden: async (message, { optional = false } = {}) => {
       // Without toggleMask set, a key would show what was typed.
       const hidden = { type: 'password', mask: false, toggleMask: false } as const;
       const validate = (text: string) => optional || text.trim() !== '' || NOTHING_TYPED;
-      return new Sensitive(String(await ask(invocation, { ...hidden, name, message, validate })));
+      return new Sensitive(String(await askPerson(invocation, { ...hidden, name, message, validate })));
     },
     yes: async (message, { proposed = false } = {}) =>
-      (await ask(invocation, { type: 'confirm', name, message, default: proposed })) === true,
+      (await askPerson(invocation, { type: 'confirm', name, message, default: proposed })) === true,
   };
 }
 

@@ -72,7 +72,7 @@ export function createReport(ctx: Context) {
 /** Reports the error that ended the command, and returns its exit status: that of the error, if no other is given. */
 export function fail(error: unknown, report: Report, status?: number): number {
   const isEnded = error instanceof Interrupted;
-  const told = isEnded ? endOfInterrupted(error, report.steps.length > 0) : errorOf(error);
+  const told = isEnded ? endOfInterrupted(error, report.steps.length > 0) : shownError(error);
   const ended = isEnded ? error.status : (status ?? exitStatus(told.code));
   report.error(told, ended);
   if (told.code !== 'INTERNAL') return ended;
@@ -83,7 +83,7 @@ export function fail(error: unknown, report: Report, status?: number): number {
 }
 
 /** Turns any error into one that can be shown. Of a bug only the kind is, because its text may quote a credential. */
-function errorOf(error: unknown): GraphException {
+function shownError(error: unknown): GraphException {
   if (error instanceof GraphException) return error;
   const { name } = error instanceof Error ? error : new Error();
   // inquirer's errors for a prompt that was closed by Ctrl-C or by the end of its input.

@@ -233,7 +233,7 @@ export function shownText(request: HttpRequest, text: string): string {
 }
 
 /** Returns the path as it may be shown: without credentials, and without its query, which can hold a secret (3.0 to 3.4). */
-export function pathOf(request: HttpRequest): string {
+export function urlPath(request: HttpRequest): string {
   return withoutCredentials(request.path.split('?', 1)[0] ?? '', hiddenIn(request));
 }
 
@@ -242,5 +242,5 @@ export function addressOf(request: HttpRequest): string {
 }
 
 export function what(request: HttpRequest): string {
-  return `${request.method} ${pathOf(request)}`;
+  return `${request.method} ${urlPath(request)}`;
 }

@@ -7,7 +7,7 @@ import { codeOf, TRUSTING } from './tls.js';
 import type { ProxyOptions, TlsOptions } from './types.js';
 
 /** A request, as far as it decides how it is sent. */
-export interface Route {
+export interface ProxyRoute {
   readonly url: URL;
   /** As it was written, where the URL class would encode some of it. */
   readonly path?: string;
@@ -20,7 +20,7 @@ export interface Route {
 }
 
 /** Returns a request's options, with its proxy if any. @param stop gives the signal that ends building a tunnel */
-export async function connectOptions(call: Route, stop: () => AbortSignal): Promise<RequestOptions> {
+export async function connectOptions(call: ProxyRoute, stop: () => AbortSignal): Promise<RequestOptions> {
   const { url, method, tls } = call;
   const via = proxyFor(url, call.proxy);
   const trusting = TRUSTING.get(tls);

@@ -11,12 +11,12 @@ import {
   credentialsIn,
   describeFailure,
   type FailureKind,
-  pathOf,
   refuseTransfer,
   TransportFailure,
+  urlPath,
   what,
 } from './errors.js';
-import { connectOptions, openRequest, proxyFor, type Route } from './proxy.js';
+import { connectOptions, openRequest, type ProxyRoute, proxyFor } from './proxy.js';
 import { codeOf, trustingSystem } from './tls.js';
 import type { Authorization, Fields, HttpReply, HttpRequest, TlsOptions } from './types.js';
 
@@ -25,7 +25,7 @@ export interface HttpSettings extends Pick<ConnectionOptions, 'proxy' | 'signal'
   readonly tls: TlsOptions;
 }
 
-export interface TransportRequest extends Route {
+export interface TransportRequest extends ProxyRoute {
   readonly body: string | Uint8Array | undefined;
   readonly timeoutMs: number;
   readonly maxBytes: number;
@@ -61,7 +61,7 @@ export async function send(settings: HttpSettings, request: HttpRequest, limit: 
     const { server, method } = request;
     const { status, serverTimeUnix } = reply ?? {};
     const ms = Math.round(uptimeMs() - startedAt);
-    settings.onRequest?.({ server, method, path: pathOf(request), status, serverTimeUnix, ms });
+    settings.onRequest?.({ server, method, path: urlPath(request), status, serverTimeUnix, ms });
   }
 }
 

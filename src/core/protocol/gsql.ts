@@ -142,10 +142,11 @@ export function failedStatement(exchange: Exchange): GraphException | undefined 
 }
 
 export const BY_STATEMENT: Pick<Protocol, 'listSecrets' | 'createSecret' | 'dropSecret'> = {
-  listSecrets: async (session) => readList(await run(session, 'SHOW SECRET', 'list-secrets')),
+  listSecrets: async (session) => readList(await runGsql(session, 'SHOW SECRET', 'list-secrets')),
 
   async createSecret(session, alias, wantAlias) {
-    const value = readCreated(await run(session, `CREATE SECRET ${alias}`.trim(), 'create-secret', alias));
+    const statement = `CREATE SECRET ${alias}`.trim();
+    const value = readCreated(await runGsql(session, statement, 'create-secret', alias));
     if (alias !== '' || !wantAlias) return { alias, value };
     // The answer does not name a generated alias, and an error here would lose the value, shown only once.
     const secrets = await BY_STATEMENT.listSecrets(session).catch((): Secret[] => []);
@@ -163,7 +164,7 @@ export const BY_STATEMENT: Pick<Protocol, 'listSecrets' | 'createSecret' | 'drop
         'This alias cannot be written in a GSQL statement, so the secret was not dropped.',
         "drop it with the database's own tools",
       );
-    const exchange = await run(session, `DROP SECRET ${alias}`, 'drop-secret', alias);
+    const exchange = await runGsql(session, `DROP SECRET ${alias}`, 'drop-secret', alias);
     const { done, wrong } = readOutput(exchange);
     if (done.some((line) => /^\s*Successfully dropped secrets?\b/i.test(line))) return undefined;
     if (!wrong) throw badResponse(exchange, 'the answer does not say whether the secret is gone');
@@ -177,11 +178,11 @@ export const BY_STATEMENT: Pick<Protocol, 'listSecrets' | 'createSecret' | 'drop
  * Runs a statement about secrets. After a failed USE GRAPH, servers run the next statement on whatever graph is in use,
  * so it is tried alone before the first write.
  */
-async function run(session: ServerSession, statement: string, operation: Operation, alias?: string) {
+async function runGsql(session: ServerSession, statement: string, operation: Operation, alias?: string) {
   if (session.secretsOf !== undefined) throw onlyOwnSecrets();
   const choose = `USE GRAPH ${graphFor(session)}`;
   if (operation !== 'list-secrets' && !session.graphsSeen.has(choose)) await checkGraph(session);
-  const answered = await send(session, `${choose}\n${statement}`, operation, alias);
+  const answered = await sendStatements(session, `${choose}\n${statement}`, operation, alias);
   if (answered.reply.body.trimStart().startsWith("Using graph '")) session.graphsSeen.add(choose);
   return answered;
 }
@@ -189,7 +190,7 @@ async function run(session: ServerSession, statement: string, operation: Operati
 /** Checks the login and the graph of the session, by choosing that graph. Changes nothing. */
 export async function checkGraph(session: ServerSession): Promise<void> {
   const choose = `USE GRAPH ${graphFor(session)}`;
-  const exchange = await send(session, choose, 'list-secrets');
+  const exchange = await sendStatements(session, choose, 'list-secrets');
   const { done, wrong } = readOutput(exchange);
   if (wrong) throw wrong;
   if (!done.some((line) => GRAPH_LINE.test(line)))
@@ -197,7 +198,7 @@ export async function checkGraph(session: ServerSession): Promise<void> {
   session.graphsSeen.add(choose);
 }
 
-async function send(session: ServerSession, text: string, operation: Operation, alias = '') {
+async function sendStatements(session: ServerSession, text: string, operation: Operation, alias = '') {
   const form = { headers: FORM, body: encodeURIComponent(text).replaceAll('%20', '+') };
   const { secretsNeedGraph } = session.version;
   const { request, reply } = await session.ask({

@@ -115,7 +115,7 @@ const ROWS: readonly (Row & { readonly means: Meaning })[] = REFUSALS.map((row) 
   return { ...row, sentence: new RegExp(`^(?:Semantic Check Fails: )?(?:${source})\\.?$`, flags) };
 });
 
-export interface Refused {
+export interface ServerRefusal {
   /** For example REST-3300. */
   readonly code?: string | undefined;
   readonly returnCode?: number | undefined;
@@ -126,7 +126,7 @@ export interface Refused {
 /** The patterns take long for a long text. */
 export const LONGEST_MESSAGE = 16_384;
 
-export function meaningOf({ request, reply }: Exchange, refused: Refused): Meaning | undefined {
+export function meaningOf({ request, reply }: Exchange, refused: ServerRefusal): Meaning | undefined {
   const message = upTo(refused.message, LONGEST_MESSAGE);
   const sentences = [message, ...message.split(/[\r\n]+/)].map((one) =>
     one.replace(/[\p{Cc}\s]+/gu, ' ').trim(),

@@ -3,13 +3,13 @@ import { CHECK_CLIENT, shownText, what } from '../http/errors.js';
 import type { Exchange, HttpRequest } from '../http/types.js';
 import { upTo } from '../redact.js';
 import { BoundCredential, MADE_HERE, SAVED_HERE, type Sensitive } from '../sensitive.js';
-import { LONGEST_MESSAGE, type Meaning, meaningOf, type Refused } from './meanings.js';
+import { LONGEST_MESSAGE, type Meaning, meaningOf, type ServerRefusal } from './meanings.js';
 
 /** The user name with which a secret logs in as a password. */
 export const SECRET_USER = '__GSQL__secret';
 
 /** Creates the error for a server's refusal. `known` is what it means, where the caller knows that. */
-export function refusal(exchange: Exchange, refused: Refused, known?: Meaning): GraphException {
+export function refusal(exchange: Exchange, refused: ServerRefusal, known?: Meaning): GraphException {
   const { request, reply } = exchange;
   const message = upTo(refused.message, LONGEST_MESSAGE);
   const text = shownText(request, message);

@@ -19,14 +19,14 @@ type Json = Readonly<Record<string, unknown>>;
 export function readEnvelope({ status, body }: Pick<HttpReply, 'status' | 'body'>) {
   // Servers write raw line breaks inside strings: blanks take the place of control characters.
   const fields = parseJson(body) ?? parseJson(body.replace(/\p{Cc}/gu, ' '));
-  if (!isRecord(fields)) return undefined;
+  if (!isJsonTable(fields)) return undefined;
   const { error, code, message } = fields;
   // Servers write the flag as boolean, as text, or leave it empty.
   const isRefused = error === true || error === 'true';
   const saysNo = error === false || error === 'false' || error === '';
   if (!isRefused && !saysNo && !(error === undefined && status >= 400)) return undefined;
   if (!isRefused && status < 400) return { fields, refused: undefined };
-  const refused = { code: textOf(code), message: textOf(message) ?? '' };
+  const refused = { code: nonEmptyText(code), message: nonEmptyText(message) ?? '' };
   // Without the flag it may be the answer of a gateway in front of the server.
   return { fields, refused, isSure: isRefused };
 }
@@ -98,11 +98,11 @@ export function badResponse({ request, reply: { status } }: Exchange, problem: s
   });
 }
 
-export function isRecord(value: unknown): value is Json {
+export function isJsonTable(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function textOf(value: unknown): string | undefined {
+function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
@@ -125,7 +125,7 @@ export function readMinted(exchange: Exchange, lifetime: number, expiryIn: 'toke
   const { expiration, token: direct, results } = expectFields(exchange);
   // The token is at the top level for a secret, and under `results` for a password on 3.x.
   const inner = Array.isArray(results) ? results[0] : results;
-  const token = direct ?? (isRecord(inner) ? inner.token : undefined);
+  const token = direct ?? (isJsonTable(inner) ? inner.token : undefined);
   // It goes into a header, so it may hold only visible ASCII characters.
   if (typeof token !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(token))
     throw badResponse(exchange, 'there is no token in the answer');
@@ -145,11 +145,11 @@ export function readMinted(exchange: Exchange, lifetime: number, expiryIn: 'toke
 export function readClaims(token: Sensitive) {
   const payload = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(token.reveal())?.[1] ?? '';
   const claims = parseJson(Buffer.from(payload, 'base64url').toString());
-  const exp = isRecord(claims) ? unixTime(claims.exp) : undefined;
-  if (!isRecord(claims) || exp === undefined) return undefined;
+  const exp = isJsonTable(claims) ? unixTime(claims.exp) : undefined;
+  if (!isJsonTable(claims) || exp === undefined) return undefined;
   const { iat, sub, iss } = claims;
-  const aud = [claims.aud].flat().flatMap((one) => textOf(one) ?? []);
-  return { exp, iat: unixTime(iat), sub: textOf(sub), iss: textOf(iss), aud };
+  const aud = [claims.aud].flat().flatMap((one) => nonEmptyText(one) ?? []);
+  return { exp, iat: unixTime(iat), sub: nonEmptyText(sub), iss: nonEmptyText(iss), aud };
 }
 
 /** Returns whole seconds from 1970 to the year 9999; undefined for anything else. */

@@ -13,16 +13,16 @@ export const V3: Protocol = {
     const graph = secret === undefined ? graphFor(session) : undefined;
     const method = session.version.generation === '3.0' && secret === undefined ? 'GET' : 'POST';
     const fields = { graph, lifetime: String(lifetime), secret };
-    return readMinted(await requestToken(session, 'mint', method, fields), lifetime, 'answer');
+    return readMinted(await askForToken(session, 'mint', method, fields), lifetime, 'answer');
   },
 
   async refreshToken(session, token, secret, lifetime) {
     const fields = { lifetime: String(lifetime), token, secret };
-    return readMinted(await requestToken(session, 'refresh', 'PUT', fields), lifetime, 'answer');
+    return readMinted(await askForToken(session, 'refresh', 'PUT', fields), lifetime, 'answer');
   },
 
   async deleteToken(session, token, secret) {
-    return readDeletion(await requestToken(session, 'delete', 'DELETE', { token, secret }));
+    return readDeletion(await askForToken(session, 'delete', 'DELETE', { token, secret }));
   },
 
   async checkToken(session, credential) {
@@ -38,7 +38,7 @@ export const V3: Protocol = {
   },
 };
 
-async function requestToken(
+async function askForToken(
   session: ServerSession,
   operation: Operation,
   method: string,

@@ -3,7 +3,7 @@ import { type BoundCredential, Sensitive } from '../sensitive.js';
 import { masked, withoutControls } from './gsql.js';
 import { isAboutToken, type Meaning, withoutNames } from './meanings.js';
 import { refusal } from './refusals.js';
-import { badResponse, expectEnvelope, expectFields, isRecord, readDeletion, readMinted } from './reply.js';
+import { badResponse, expectEnvelope, expectFields, isJsonTable, readDeletion, readMinted } from './reply.js';
 import {
   gsqlLogin,
   loginWithoutSecret,
@@ -22,7 +22,7 @@ const ROUTES = {
   delete: 'DELETE /gsql/v1/tokens',
   check: 'POST /gsql/v1/tokens/check',
 } as const;
-type Route = keyof typeof ROUTES;
+type RouteName = keyof typeof ROUTES;
 const OF_SERVER: readonly (Meaning | undefined)[] = [
   'throttled',
   'licence-expired',
@@ -62,7 +62,7 @@ export const V4: Protocol = {
     const lifetime = String(unit === 'ms' ? seconds * 1000 : seconds);
     const authorization = loginWithoutSecret(session, secret);
     const json = { secret, graph: session.graph, lifetime };
-    return readMinted(await ask(session, 'mint', { authorization, json }), seconds, 'token');
+    return readMinted(await askRoute(session, 'mint', { authorization, json }), seconds, 'token');
   },
 
   async deleteToken(session, token, secret) {
@@ -70,14 +70,14 @@ export const V4: Protocol = {
     const { refusal } = await checkToken(session, token, own);
     if (refusal) return refusal;
     const authorization = own ?? gsqlLogin(session, token);
-    return readDeletion(await ask(session, 'delete', { authorization, json: { tokens: token } }));
+    return readDeletion(await askRoute(session, 'delete', { authorization, json: { tokens: token } }));
   },
 
   checkToken: (session, token) => checkToken(session, token, ownLogin(session)),
 };
 
 async function checkToken(session: ServerSession, token: BoundCredential, authorization?: Authorization) {
-  const exchange = await ask(session, 'check', { authorization, json: { token } });
+  const exchange = await askRoute(session, 'check', { authorization, json: { token } });
   const { request, reply } = exchange;
   const { refused, error, means, isSure } = expectEnvelope(exchange);
   if (error === undefined) return { accepted: true };
@@ -88,25 +88,25 @@ async function checkToken(session: ServerSession, token: BoundCredential, author
   return { accepted: false, refusal: refusal(exchange, refused, isKnown ? means : 'token-refused') };
 }
 
-function ask(session: ServerSession, operation: Route, call: Partial<ServerCall>) {
+function askRoute(session: ServerSession, operation: RouteName, call: Partial<ServerCall>) {
   const [method = '', path = ''] = ROUTES[operation].split(' ');
   return session.ask({ server: 'service', operation, method, path, ...call });
 }
 
-function askForSecrets(session: ServerSession, operation: Route, call: Partial<ServerCall> = {}) {
+function askForSecrets(session: ServerSession, operation: RouteName, call: Partial<ServerCall> = {}) {
   const query = { ...call.query, userName: session.secretsOf };
   const headers = { 'content-type': 'application/json' };
   const authorization = gsqlLogin(session);
-  return ask(session, operation, { ...call, query, headers, authorization });
+  return askRoute(session, operation, { ...call, query, headers, authorization });
 }
 
 /** Reads a list of secrets, which is a JSON list or (by the documentation) one object. The values are not masked. */
 function readSecrets(exchange: Exchange): NewSecret[] {
   const { results } = expectFields(exchange);
-  const isNothing = results === undefined || (isRecord(results) && Object.keys(results).length === 0);
+  const isNothing = results === undefined || (isJsonTable(results) && Object.keys(results).length === 0);
   const entries: unknown[] = Array.isArray(results) ? results : isNothing ? [] : [results];
   return entries.map((entry) => {
-    const { alias, value } = isRecord(entry) ? entry : {};
+    const { alias, value } = isJsonTable(entry) ? entry : {};
     if (typeof alias !== 'string' || typeof value !== 'string' || !/^[\x21-\x7e]{1,1024}$/.test(value))
       throw badResponse(exchange, 'a secret in the answer cannot be read');
     return { alias: withoutControls(alias), value: new Sensitive(value) };

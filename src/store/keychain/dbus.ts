@@ -76,7 +76,7 @@ function pad(bytes: number[], to: number): void {
 /** Returns where the first message in the buffer ends; 0 while it is not complete. Throws when it is not D-Bus. */
 export function endOfMessage(buffer: Buffer): number {
   if (buffer.length < FIXED_HEADER) return 0;
-  const end = bodyOf(buffer) + buffer.readUInt32LE(4);
+  const end = bodyStart(buffer) + buffer.readUInt32LE(4);
   if (buffer[0] !== LITTLE_ENDIAN || end > LARGEST_MESSAGE) throw new Error(NOT_DBUS);
   return end <= buffer.length ? end : 0;
 }
@@ -87,12 +87,12 @@ export function isAnswer(message: Buffer): boolean {
 }
 
 export function errorOf(message: Buffer): string | undefined {
-  return message[1] === ERROR ? message.toString('latin1', FIXED_HEADER, bodyOf(message)) : undefined;
+  return message[1] === ERROR ? message.toString('latin1', FIXED_HEADER, bodyStart(message)) : undefined;
 }
 
 /** Reads the values that an answer begins with: `o` a path, `ao` paths, `ay` bytes, `v` a boolean or a string. */
 export function valuesOf(message: Buffer, types: readonly string[]) {
-  let at = bodyOf(message);
+  let at = bodyStart(message);
   const take = (length: number) => {
     if (at + length > message.length) throw new Error(NOT_DBUS);
     at += length;
@@ -115,6 +115,6 @@ export function valuesOf(message: Buffer, types: readonly string[]) {
   });
 }
 
-function bodyOf(message: Buffer): number {
+function bodyStart(message: Buffer): number {
   return aligned(FIXED_HEADER + message.readUInt32LE(12), 8);
 }

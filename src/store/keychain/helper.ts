@@ -9,7 +9,7 @@ import type { KeychainOptions } from '../store.js';
 /** Entries are listed under this name in the desktop's keychain application. */
 export const SERVICE = 'graphcred';
 
-export type Operation =
+export type HelperCall =
   | { readonly op: 'get' | 'delete'; readonly account: string }
   | { readonly op: 'set'; readonly account: string; readonly value: string };
 
@@ -20,7 +20,7 @@ type Reply = { readonly answer?: Answer; readonly error?: Record<string, unknown
 
 /** The helper writes this when it has started. The time limit of the keychain counts from then on. */
 const READY = '\n';
-const ANSWER_MS = 5_000;
+const KEYCHAIN_MS = 5_000;
 export const PROMPT_MS = 60_000;
 /** The helper may take this many times longer to start than the keychain to answer, since the machine may be busy. */
 const START_FACTOR = 3;
@@ -30,7 +30,7 @@ const START_FACTOR = 3;
  * cannot end itself. Throws STORE_LOCKED when a prompt was not answered, else STORE_UNAVAILABLE.
  * @param prompting whether the keychain waits for a person to answer its prompt
  */
-export async function askHelper(operation: Operation, options: KeychainOptions, prompting: boolean) {
+export async function askHelper(operation: HelperCall, options: KeychainOptions, prompting: boolean) {
   const { command, args } = options.keychainHelper;
   const noAnswer = (how: string) => unavailable(`the OS keychain did not answer ${how}`);
   const child = process.getBuiltinModule('node:child_process').spawn(command, args, {
@@ -47,7 +47,7 @@ export async function askHelper(operation: Operation, options: KeychainOptions, 
         // On a busy machine the timer may fire although the answer has arrived, so that is read first.
         timer = setTimeout(() => setImmediate(reject, error), ms);
       };
-      waitFor(prompting ? PROMPT_MS : ANSWER_MS * START_FACTOR);
+      waitFor(prompting ? PROMPT_MS : KEYCHAIN_MS * START_FACTOR);
       child.on('error', ({ code = 'unknown error' }: NodeJS.ErrnoException) =>
         reject(noAnswer(`because its helper process did not start (${code})`)),
       );
@@ -56,7 +56,7 @@ export async function askHelper(operation: Operation, options: KeychainOptions, 
       );
       let received = '';
       child.stdout.setEncoding('utf8').on('data', (text: string) => {
-        if (received === '') waitFor(prompting ? PROMPT_MS : ANSWER_MS);
+        if (received === '') waitFor(prompting ? PROMPT_MS : KEYCHAIN_MS);
         received += text;
         if (received !== READY && received.endsWith('\n')) resolve(received);
       });
@@ -101,7 +101,7 @@ const VANISHED = /No such (?:interface|object path)|Object does not exist at pat
 const LOCKED = /locked collection|interaction is not allowed|-25308|dismissed|user canceled|-128\b/i;
 
 /** Performs an operation in this process. A prompt may block a thread for as long as it stays open. */
-export async function performNatively(operation: Operation, isAgain = false): Promise<Answer> {
+export async function performNatively(operation: HelperCall, isAgain = false): Promise<Answer> {
   const keytar = await loadKeytar();
   const { op, account } = operation;
   try {

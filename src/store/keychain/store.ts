@@ -2,7 +2,7 @@ import { Sensitive } from '../../core/sensitive.js';
 import { machineStore } from '../machine-store.js';
 import { partsOf } from '../records.js';
 import type { Store, StoreOptions, StoreRecord } from '../store.js';
-import { askHelper, loadKeytar, locked, type Operation, PROMPT_MS, SERVICE, unavailable } from './helper.js';
+import { askHelper, type HelperCall, loadKeytar, locked, PROMPT_MS, SERVICE, unavailable } from './helper.js';
 import { ABSENT, askKeychain, type KeychainAnswer } from './secret-service.js';
 
 /** Whether the keychain gives a text back as it is: libsecret cuts it at the first zero byte. */
@@ -64,7 +64,7 @@ export function keychainVault({ keychain, warn }: Pick<StoreOptions, 'keychain' 
     silent = answer.state === 'silent';
     return answer;
   };
-  const perform = async (operation: Operation) => {
+  const perform = async (operation: HelperCall) => {
     // On macOS any operation may prompt.
     if (platform === 'win32' || platform === 'darwin')
       return askHelper(operation, keychain, platform === 'darwin' && mayPrompt);

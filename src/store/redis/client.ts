@@ -1,14 +1,14 @@
 import { Cluster, Redis } from 'ioredis';
 import { isLoopbackHost } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
-import { readRefusal, writeRefusal } from '../lock.js';
+import { recentRefusal, writeRefusal } from '../lock.js';
 import type { StoreOptions } from '../store.js';
 import type { RedisOptions } from './url.js';
 
 const LIMIT_MS = 5_000;
 /** A server that is started anew is often there after a second. */
 const RETRY_AFTER_MS = 1_000;
-const once = (times: number) => (times > 1 ? null : RETRY_AFTER_MS);
+const retryOnce = (times: number) => (times > 1 ? null : RETRY_AFTER_MS);
 /** How long the other processes of the machine do not ask after one waited in vain. */
 const AWAY_MS = 30_000;
 /** A server that refuses one command may grant another: it can still be read. */
@@ -45,7 +45,7 @@ export function redisServer(options: RedisOptions & Pick<StoreOptions, 'warn'>, 
     // Commands that are sent together fail together.
     if (outage) return outage;
     const isAnswer = error.name === 'ReplyError';
-    const thrown = unavailable(isAnswer ? error : (cause ?? error), server);
+    const thrown = redisUnavailable(isAnswer ? error : (cause ?? error), server);
     if (REFUSES_ONE.test(thrown.serverCode ?? '')) return thrown;
     disconnect();
     // What the caller's own time limit ended says nothing of the server. A timer may fire a few ms early.
@@ -56,7 +56,7 @@ export function redisServer(options: RedisOptions & Pick<StoreOptions, 'warn'>, 
   /** Sends a command. Texts arrive as bytes, and a server may answer anything. Throws STORE_UNAVAILABLE. */
   const run = (name: string, ...args: readonly (string | number | Buffer)[]): Promise<unknown> =>
     deadline.count(async () => {
-      if (!client && awayFile) outage ??= readRefusal(awayFile, now() - AWAY_MS, now());
+      if (!client && awayFile) outage ??= recentRefusal(awayFile, now() - AWAY_MS, now());
       if (outage) throw outage;
       client ??= open();
       try {
@@ -85,7 +85,7 @@ function makeClient(options: RedisOptions, limitMs: number, onError: (error: Err
     connectTimeout: limitMs,
     commandTimeout: limitMs,
     maxRetriesPerRequest: 1,
-    retryStrategy: once,
+    retryStrategy: retryOnce,
     // A minter may not ask for INFO and CLIENT.
     enableReadyCheck: false,
     disableClientInfo: true,
@@ -110,7 +110,7 @@ function makeClient(options: RedisOptions, limitMs: number, onError: (error: Err
       ...hosts[0],
       sentinels: sentinelMaster === undefined ? undefined : hosts,
       name: sentinelMaster,
-      sentinelRetryStrategy: once,
+      sentinelRetryStrategy: retryOnce,
       sentinelCommandTimeout: limitMs,
       updateSentinels: false,
       enableTLSForSentinelMode: options.tls,
@@ -122,14 +122,14 @@ function makeClient(options: RedisOptions, limitMs: number, onError: (error: Err
 }
 
 /** Returns a reply's parts. A reply of another type has none. */
-export function list(reply: unknown): readonly unknown[] {
+export function listOf(reply: unknown): readonly unknown[] {
   return Array.isArray(reply) ? reply : [];
 }
 
 const NO_RIGHTS = /NOPERM|ACL failure in script|The user executing the script can't/;
 
 /** What helps, by the text of Redis, of the system or of ioredis. The first that fits counts. */
-const HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
+const REDIS_HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
   [NO_RIGHTS, 'give the Redis user that right; docs/fleet.md lists all'],
   [/NOAUTH|WRONGPASS/, 'check GRAPHCRED_REDIS_USERNAME and GRAPHCRED_REDIS_PASSWORD_FILE'],
   [/READONLY/, 'set GRAPHCRED_REDIS_URL to the master: this server is a replica'],
@@ -143,9 +143,9 @@ const HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
 ];
 
 /** Creates the error for the caller, without the server's own text, which may repeat what it was sent. */
-function unavailable(error: Error, server: string): GraphException {
+function redisUnavailable(error: Error, server: string): GraphException {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
-  const [, known] = HINTS.find(([text]) => text.test(`${code} ${message}`)) ?? [];
+  const [, known] = REDIS_HINTS.find(([text]) => text.test(`${code} ${message}`)) ?? [];
   const hint: Hint = known ?? [
     'check GRAPHCRED_REDIS_URL (rediss:// means TLS) and that the server is up',
     { command: 'doctor' },

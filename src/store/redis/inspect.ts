@@ -2,7 +2,7 @@ import crypto from 'node:crypto';
 import { isLoopbackHost } from '../../core/endpoints.js';
 import type { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
-import { list } from './client.js';
+import { listOf } from './client.js';
 import type { RedisStore } from './store.js';
 
 /** What an inspection of the Redis server found. `undefined` means that the Redis user may not ask for it. */
@@ -16,8 +16,8 @@ export async function inspectServer(store: RedisStore) {
   const { server, options } = store;
   await store.list('');
   const tokens = (await store.list()).length;
-  const [role] = list(await ifAllowed(server.run('ROLE')));
-  const [time] = list(await ifAllowed(server.run('TIME')));
+  const [role] = listOf(await ifAllowed(server.run('ROLE')));
+  const [time] = listOf(await ifAllowed(server.run('TIME')));
   const isReplica = String(role) === 'slave';
   return {
     encrypted: options.tls,

@@ -4,10 +4,10 @@ import type { GraphException } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { ifUnwritable, retry } from '../../files/lock.js';
 import { acquireMachineLock, errorFrom } from '../lock.js';
-import { entryPath, isRecord, partsOf } from '../records.js';
+import { entryPath, isStoreRecord, partsOf } from '../records.js';
 import type { Lock, LockOptions, Store, StoreOptions, StoreRecord, TokenRecord } from '../store.js';
 import { type Cipher, cipherOf } from './cipher.js';
-import { list, type RedisServer, redisServer } from './client.js';
+import { listOf, type RedisServer, redisServer } from './client.js';
 import { FREE, PUBLISH, TAKE } from './scripts.js';
 import type { RedisOptions } from './url.js';
 
@@ -21,10 +21,10 @@ const READ_AT_ONCE = 50;
 const CLOCK_TOLERANCE_MS = 2 * 3_600_000;
 /** How long the lock of a process that died delays the others. */
 const LEASE_MS = 3_000;
-const RENEW_MS = 1_000;
+const LOCK_RENEW_MS = 1_000;
 /** Longer than any process waits. After that the counter starts again at the current time. */
 const COUNTER_MS = 24 * 3_600_000;
-const REFUSAL_MS = 30_000;
+const REFUSAL_KEPT_MS = 30_000;
 
 /** Shares tokens between machines through a Redis server, which sees neither names nor values. */
 export class RedisStore implements Store {
@@ -52,7 +52,7 @@ export class RedisStore implements Store {
     const { server, cipher } = this;
     const names =
       keyOrIdentity === undefined
-        ? list(await server.run('ZRANGEBYSCORE', cipher.index, '-inf', '+inf')).map(String)
+        ? listOf(await server.run('ZRANGEBYSCORE', cipher.index, '-inf', '+inf')).map(String)
         : [cipher.nameOf(keyOrIdentity)];
     const records: TokenRecord[] = [];
     for (let at = 0; at < names.length; at += READ_AT_ONCE) {
@@ -135,7 +135,7 @@ export class RedisStore implements Store {
     }
     if (generation === 0) return undefined;
     // If this fails, the lock is lost, which costs one more mint.
-    const renewal = setInterval(() => void take().catch(() => {}), RENEW_MS);
+    const renewal = setInterval(() => void take().catch(() => {}), LOCK_RENEW_MS);
     return {
       lease: { nonce, generation },
       refuse: async (error) => {
@@ -156,7 +156,7 @@ export class RedisStore implements Store {
     const { refusal, counter } = cipher.keysOf(name);
     // Processes that were already waiting get its number, and later ones do not.
     const content = { ...error.toJSON(), generation: Number(await server.run('INCR', counter)) };
-    await server.run('SET', refusal, cipher.encrypt(refusal, content), 'PX', REFUSAL_MS);
+    await server.run('SET', refusal, cipher.encrypt(refusal, content), 'PX', REFUSAL_KEPT_MS);
   }
 
   /** Returns where a token lies: under its own name, and as the newest of its identity. */
@@ -177,7 +177,7 @@ export class RedisStore implements Store {
       server.run('PTTL', token),
       server.run('MGET', token, counter, lock, refusal),
     ]);
-    const [stored, count, holder, refused] = list(replies);
+    const [stored, count, holder, refused] = listOf(replies);
     const entry = entryOf(cipher.decrypt(token, stored), Number(life), now());
     if (!entry && Buffer.isBuffer(stored))
       warn(
@@ -204,7 +204,7 @@ export class RedisStore implements Store {
  */
 function entryOf(content: Record<string, unknown> | undefined, lifeMs: number, nowMs: number) {
   const { record, value, generation } = content ?? {};
-  if (!isRecord(record) || record.kind !== 'token' || typeof value !== 'string') return undefined;
+  if (!isStoreRecord(record) || record.kind !== 'token' || typeof value !== 'string') return undefined;
   const { createdAtUnix, expiresAtUnix } = record;
   const latestMs = expiresAtUnix * 1000 + CLOCK_TOLERANCE_MS;
   if (!(lifeMs > 0) || nowMs > latestMs) return undefined;
