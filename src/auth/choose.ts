@@ -39,7 +39,7 @@ export async function findCredential(run: Run, purpose: Purpose, search: Search 
   // Those of other tools may not count here.
   const empty = emptyVariables(run).filter((name) => name.startsWith('GRAPHCRED_'));
   if (run.ports.inCi && level === 'store' && empty.length > 0)
-    run.ports.reporter.warn(`set but empty: ${empty.join(', ')}; so the ${label} is used`);
+    run.ports.reporter.warn(`${empty.join(', ')} set but empty, so the ${label} is used`);
   const [typed] = run.settings.all.username;
   // A JWT says itself whom it logs in and when it ends.
   if (kind === 'jwt') refuseLifetime(run, label);
@@ -127,19 +127,19 @@ function requireOneChoice(run: Run, sources: readonly CredentialSource[]): void 
       'choose one with --username NAME or --secret-alias NAME, or log in again',
       { command: 'login' },
     ]);
-  const several = (which: Iterable<unknown>, more: string, option: string) =>
-    usageError(
-      `Several secrets are saved for ${run.target.gsqlUrl}: ${more}${[...which].sort().join(', ')}.`,
-      [`choose one with ${option}, or for good`, { command: `login ${option}` }],
-    );
+  const several = (which: Iterable<unknown>, what: string, option: string) =>
+    usageError(`${what} saved for ${run.target.gsqlUrl}: ${[...which].sort().join(', ')}.`, [
+      `choose one with ${option}, or for good`,
+      { command: `login ${option}` },
+    ]);
   const secrets = records.filter((one) => one.kind === 'secret');
   // During a rotation the value saved last is the one that works, and it comes first.
   const names = new Set(secrets.map(nameInProfile));
-  if (names.size > 1) throw several(names, '', '--secret-alias NAME');
+  if (names.size > 1) throw several(names, 'Several secrets are', '--secret-alias NAME');
   // On 3.x one name may mean a secret of each graph. The same secret may be saved for several.
   const graphs = new Set(new Map(secrets.map(({ info }) => [info.id, info.graph])).values());
   if (graphs.size > 1 && !graphs.has(null) && graphOf(run) === undefined)
-    throw several(graphs, `${[...names]} for the graphs `, '--graph NAME');
+    throw several(graphs, `The secret ${[...names]} of several graphs is`, '--graph NAME');
 }
 
 export function severalUsers(gsqlUrl: string, owners: Iterable<unknown>, hint: Hint): GraphException {

@@ -20,7 +20,8 @@ export async function promptSource(
 ): Promise<CredentialSource> {
   const { ports, settings } = run;
   const oidc = oidcOf(run);
-  if (oidc && !unusable) throw notLoggedIn(run, `No login at ${oidc.issuer} is saved for these servers.`);
+  if (oidc && !unusable)
+    throw notLoggedIn(run, `No login at the provider ${oidc.issuer} is saved for this database.`);
   if (mayAsk && saysNotSaved && settings.secretAlias && !unusable)
     ports.reporter.note(`${notSaved(run, settings.secretAlias)}, so a password is asked for`);
   const leftOut = leftOutLayer(run);
@@ -44,8 +45,8 @@ export async function promptSource(
 export function mismatch({ target }: Run, pair: LeftOut['pair'], what: string, hint: Hint): GraphException {
   const { gsqlUrl, restUrl } = target;
   const whileOther = `while ${restUrl ? `the REST server is ${restUrl}` : 'no REST server is set'}`;
-  const where = pair?.gsqlUrl === gsqlUrl ? whileOther : `to ${describePair(target)}`;
-  const message = `${what} belongs to ${describePair(pair)}; it is not sent ${where}.`;
+  const where = pair?.gsqlUrl === gsqlUrl ? whileOther : `for ${describePair(target)}`;
+  const message = `${what} belongs to ${describePair(pair)}; it is not used ${where}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 
@@ -67,22 +68,20 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     return new GraphException('UNSUPPORTED', message, { hint });
   }
   const missing = secretAlias !== undefined && !unusable && notSaved(run, secretAlias);
-  const isSet = settings.profile.source !== '--profile' && ports.env.TG_API_TOKEN;
+  const hasToken = settings.profile.source !== '--profile' && ports.env.TG_API_TOKEN;
+  const mints = purpose === 'mint';
   const hints = [
     ...(namesServer(settings) ? [] : hintWithoutServer(run)),
-    missing && 'check the name of the secret, or log in again',
     ...setButEmpty(run),
-    isSet &&
-      purpose === 'mint' &&
-      'to use the token: printf "Authorization: Bearer $TG_API_TOKEN" | curl -H @- URL',
-    isSet && purpose === 'mint' ? `to get another, ${how}` : `${missing ? 'or ' : ''}${how}`,
-    purpose === 'mint' &&
-      `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET or GRAPHCRED_SECRET_FILE`,
+    missing && 'check the name of the secret, or log in again',
+    ...(hasToken && mints ? ['to use the token itself', { command: 'api /PATH' }, 'to get another'] : []),
+    `${missing ? 'or ' : ''}${how}`,
+    mints && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET or GRAPHCRED_SECRET_FILE`,
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
   ];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
-  const cannot = purpose === 'mint' ? 'get another token' : 'log in here';
-  const token = isSet && `A token (TG_API_TOKEN) cannot ${cannot}`;
+  const cannot = mints ? 'get another token' : 'log in here';
+  const token = hasToken && `A token (TG_API_TOKEN) cannot ${cannot}`;
   const needed = missing || `${ports.inCi ? 'A credential' : what} is needed for ${target.gsqlUrl}`;
   const { tokenLabel } = settings;
   const noneStored = tokenLabel && `No stored token of "${tokenLabel}" is for this graph and lifetime`;
@@ -98,13 +97,13 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   const areVariables = set.some(({ level }) => level === 'variable');
   const options = `--secret-stdin, --jwt-stdin${areVariables ? '' : ', GRAPHCRED_SECRET'}`;
   const named = namedBy(settings);
-  const correct = pair ? '' : `correct ${source}, or `;
+  const correct = pair ? '' : `correct the address (${source}), or `;
   const add = pair?.gsqlUrl === target.gsqlUrl && !target.restUrl && `add --rest-url ${pair.restUrl}, or `;
   const leave = named?.level === 'flag' ? `${add || ''}leave ${named.label} out, or ` : correct;
   const give = `${leave}give the credential for these servers: --username and --password-stdin, or ${options}`;
   const hint = [give, ...setButEmpty(run)];
   if (credential) return mismatch(run, pair, credential.label, hint);
-  const message = `${describeLeftOut(leftOut, settings)}. ${what} is needed there.`;
+  const message = `${what} is needed: ${describeLeftOut(leftOut, settings)}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 

@@ -225,7 +225,7 @@ export function parseDuration(text: string): number | undefined {
 
 /** The words of a switch. The first half turns it on. */
 const SWITCH = ['1', 'true', 'yes', 'on', '0', 'false', 'no', 'off'];
-export const NO_SWITCH = ['is not on or off', `write one of: ${SWITCH.join(', ')}`] as const;
+export const NO_SWITCH = ['must be on or off', `write one of: ${SWITCH.join(', ')}`] as const;
 
 export function readSwitch(word: string): boolean | undefined {
   const at = SWITCH.indexOf(word.toLowerCase());

@@ -118,7 +118,7 @@ export function resolveSettings(
       ['default', 'default', preset],
     ];
     all[key] = values.flatMap(([level, source, value]) => {
-      const where = level === 'profile' ? `profile "${profile.name}"` : source;
+      const where = level === 'profile' ? `profile "${profile.name}"` : 'the config file';
       const label = isInFile(level) ? `${key} of ${where}` : source;
       return value === undefined ? [] : [{ key, value, level, source, label }];
     });

@@ -84,7 +84,9 @@ export function describePair(pair: Pair | undefined, other?: Pair): string {
 
 /** Says what of a layer does not count, for which database it is, and what names the one in force. */
 export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settings): string {
-  const names = [...new Set(set.map(({ key, label, level }) => (isInFile(level) ? key : label)))];
+  const others = set.filter((one) => !isAddress(one));
+  const named = others.length > 0 ? others : set;
+  const names = [...new Set(named.map(({ key, label, level }) => (isInFile(level) ? key : label)))];
   const ofFile = isInFile(set[0]?.level) ? ` of ${source}` : '';
   const [are, they] = names.length > 1 ? ['are', 'they are'] : ['is', 'it is'];
   const inForce = `${describePair(targetOf(settings), pair)}, named by ${namedBy(settings)?.label}`;
@@ -197,11 +199,11 @@ function requireProfile(
 ): void {
   const file = leftOut.find((layer) => isInFile(layer.named?.level));
   if (profile.source !== '--profile' || file === undefined || named === undefined) return;
+  const is = file.pair ? `is for ${describePair(file.pair)}` : 'has an address that is not valid';
+  const other = named.level === 'flag' ? `leave ${named.source} out` : `unset ${named.source}`;
   throw usageError(
-    `Profile "${profile.name}" is for ${describePair(file.pair)}, but ${named.source} names ${describePair(inForce, file.pair)}.`,
-    named.level !== 'flag'
-      ? `unset ${named.source}, or leave --profile out`
-      : `${file.pair ? `leave out ${named.source}` : 'correct the profile'}, or leave out --profile`,
+    `Profile "${profile.name}" ${is}, but ${named.source} names ${describePair(inForce, file.pair)}.`,
+    `${file.pair ? other : 'correct the profile'}, or leave --profile out`,
   );
 }
 

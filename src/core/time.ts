@@ -53,7 +53,7 @@ export class Deadline {
 
 /** Creates the error of a call whose time is over; `begin` stands before the limit. */
 export function timeIsOver(limitMs: number, begin = 'The'): GraphException {
-  const message = `${begin} ${limitMs / 1000} s for the whole call are over.`;
+  const message = `${begin} time limit of ${limitMs / 1000} s for the whole call is over.`;
   return new GraphException('TIMEOUT', message, { hint: MORE_TIME });
 }
 

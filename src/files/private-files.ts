@@ -29,7 +29,7 @@ export function cannotWrite(where: string, error: unknown, code: ErrorCode = 'ST
   const isDisk = ['ENOSPC', 'EDQUOT', 'EROFS'].includes(errno);
   const isFile = ['EEXIST', 'ENOTDIR'].includes(errno);
   const mend = isFile ? 'move that file away' : 'check the path, and the owner and mode of its folder';
-  const hint = isDisk ? 'free some space on that disk, or make it writable' : mend;
+  const hint = isDisk ? 'make that disk writable, with some free space' : mend;
   return new GraphException(isDisk ? 'STORE_UNAVAILABLE' : code, message, { hint });
 }
 
@@ -155,7 +155,7 @@ export function readChecked(file: string, isSecret = false): Checked | undefined
     // Non-blocking, because opening a FIFO for reading would wait for a writer.
     fd = fs.openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     const stat = fs.fstatSync(fd);
-    if (!stat.isFile()) return refused('it is not a plain file');
+    if (!stat.isFile()) return refused('it is not a regular file');
     const problem = problemOf(file, stat, { name: 'it', isSecret });
     if (problem) return refused(problem.message, `to use it: ${problem.mend}`);
     if (stat.size > MAX_BYTES) return refused(`it is larger than ${MAX_BYTES} bytes`);

@@ -98,7 +98,7 @@ export function hintWithoutServer(run: Run): readonly Fix[] {
   const [other, command] = settings.profileNames.length
     ? ['a profile with -p', 'profile list']
     : ['log in on a terminal', 'login'];
-  if (ports.inCi) return [...empty, 'no server is named; give yours with GRAPHCRED_HOST'];
+  if (ports.inCi) return ['no server is named; give yours with GRAPHCRED_HOST'];
   return [...empty, `no server is named; give yours with --host, or ${other}`, { command: `${command}` }];
 }
 
@@ -126,7 +126,7 @@ export function rememberVersion(run: Run) {
   return (version: ServerVersion | undefined): void => {
     learn(run, 'version', version?.version);
     if (version) run.asked.version = Promise.resolve(version);
-    else run.ports.reporter.detail('the server may have another version now; the next command asks for it');
+    else run.ports.reporter.detail('the server may have another version now; the next command finds it out');
   };
 }
 

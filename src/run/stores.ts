@@ -141,7 +141,7 @@ export class Stores {
     listEntries(this.stateDir, (one) => unread.push(one));
     if (unread.length === 0) return;
     const files = unread.map(({ file, why }) => `${file}: ${why}`);
-    const why = `These files of the store were left as they are, since they cannot be read: ${files.join('; ')}.`;
+    const why = `Not all of the store could be read: ${files.join('; ')}.`;
     const hint = [...new Set(unread.map(({ mend }) => mend))].join('; ');
     throw new GraphException('PARTIAL', why, { hint });
   }
@@ -203,9 +203,10 @@ function recordedStore(file: string): StoreName | undefined {
   const name = 'text' in checked ? checked.text.trim() : '';
   const known = STORE_NAMES.find((one) => one === name);
   if (known) return known;
-  const why = 'why' in checked ? checked.why : 'it names no store';
+  const why = 'why' in checked ? checked.why : 'it names none';
+  const message = `${file}, which names the store in use, cannot be read: ${why}.`;
   const choose = 'remove it, and choose a store again';
-  throw new GraphException('STORE_UNAVAILABLE', `${file} cannot be used: ${why}.`, {
+  throw new GraphException('STORE_UNAVAILABLE', message, {
     hint: [choose, { command: 'login --store keychain' }],
   });
 }

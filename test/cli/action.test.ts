@@ -59,7 +59,7 @@ describe.each(['3.2.0', '3.10.1', '4.1.2'])('on %s', (version) => {
     expect((await job.spawn(POST, inputs)).failed).toBe(false);
     const made =
       version.startsWith('4') && 'password' in credential
-        ? 'graphcred: for each token by password, a 4.x server makes a secret (AUTO_GENERATED_ALIAS_…); to avoid that, use one of your own: set the input secret\n'
+        ? 'graphcred: a 4.x server makes a secret (AUTO_GENERATED_ALIAS_…) for each token made with a password; to avoid that, use one of your own: set the input secret\n'
         : '';
     expect(log(job)).toBe(
       `${made}graphcred: a token for REST and GSQL until END; it will be revoked at the end of the job\n${'graphcred: the token is revoked\n'.repeat(2)}`,

@@ -127,7 +127,7 @@ describe('wrong arguments', () => {
   test.each([
     [
       'exec -o github',
-      'choose one of: text, json; the others are for tokens, see: graphcred token get --help\n',
+      'choose one of: text, json; that one is for tokens, see: graphcred token get --help\n',
     ],
     ['secret list --json', 'did you mean -o json? '],
     ['completion --json', 'see: graphcred completion --help\n'],

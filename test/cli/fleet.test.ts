@@ -430,7 +430,7 @@ describe.skipIf(redisSkipReason())('a fleet that shares tokens', () => {
     await run('token get');
     const deleted = await run('token delete');
     expect(deleted).toMatchObject({ status: 0, stdout: 'Deleted 1 token.\n' });
-    expect(deleted.stderr).toContain('every job that uses one needs a new one');
+    expect(deleted.stderr).toContain('jobs that use them need new ones');
   });
 
   it('refreshes the shared token for all machines', async () => {

@@ -223,7 +223,7 @@ test.each(['3.10.1', '4.2.0'])(
     const cannot = expect.stringContaining('it stays valid until it expires');
     const deleted = await s.with('token delete');
     expect(deleted).toMatchObject({ status: 8, stderr: cannot });
-    expect(deleted.stderr).toContain('hint: delete it here: graphcred logout --revoke\n');
+    expect(deleted.stderr).toContain('hint: delete what is stored here: graphcred logout\n');
     expect(await s.with('token delete --everything')).toMatchObject({ status: 10, stderr: cannot });
     expect(await s.with('token refresh')).toMatchObject({ status: 8 });
     const { status, stdout, stderr } = await s.with('logout --revoke');

@@ -82,7 +82,7 @@ describe.each(['3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
     const { run } = await holdings({ serverVersion });
     await run('secret create ci --save');
     await run('secret create other');
-    const advice = 'need another login: graphcred login';
+    const advice = 'used a dropped secret, log in again: graphcred login';
     expect((await run('secret drop other')).stderr).not.toContain(advice);
     expect((await run('secret drop ci')).stderr).toContain(advice);
   });
@@ -312,7 +312,7 @@ test('prune drops nothing while a saved secret that it cannot read may be one of
   expect(await run('secret prune --yes', { env })).toMatchObject({
     status: 6,
     stdout: '',
-    stderr: expect.stringMatching(/^graphcred: Nothing was dropped: .*\nhint: unlock the store/m),
+    stderr: expect.stringMatching(/^graphcred: Nothing was dropped: .*\nhint: put the old store key back/m),
   });
 });
 
@@ -385,7 +385,7 @@ test('prune drops nothing while a stored file may belong to a secret and cannot 
   expect(await run('secret prune --yes')).toMatchObject({
     status: 10,
     stdout: '',
-    stderr: expect.stringContaining('These files of the store were left as they are'),
+    stderr: expect.stringContaining('Not all of the store could be read'),
   });
 });
 

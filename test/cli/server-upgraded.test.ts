@@ -40,7 +40,7 @@ test('the first command after an upgrade is refused and says so, and the next on
   const password = { GRAPHCRED_PASSWORD: PASSWORD };
   const first = await run('secret list -v', password);
   expect(first.status).not.toBe(0);
-  expect(first.stderr).toContain('the next command asks for it');
+  expect(first.stderr).toContain('the next command finds it out');
   expect(await run('secret list', password)).toMatchObject({ status: 0 });
   const token = await run('token get', password);
   const { tokens } = JSON.parse((await run('token list -o json')).stdout);

@@ -193,7 +193,7 @@ test('TG_TGCLOUD is a switch: another word is exit 2, unless --profile leaves th
   const typed = (line: string) => cli(temporaryHome(), `config show ${line}`.trim().split(' '), { env });
   expect(await typed('')).toMatchObject({
     status: 2,
-    stderr: expect.stringContaining('TG_TGCLOUD is not on or off.'),
+    stderr: expect.stringContaining('TG_TGCLOUD must be on or off.'),
   });
   expect((await typed('-p default')).stderr).not.toContain('TG_TGCLOUD');
 });
@@ -318,7 +318,7 @@ test.each([
   const env = { GRAPHCRED_STORE: undefined, CI: '1' };
   expect(await run('secret list', { env })).toMatchObject({ status: 0 });
   const { stderr } = await run('config show', { env });
-  expect(stderr).toMatch(new RegExp(`${key}.* of profile default are for .*, so they are not used for `));
+  expect(stderr).toMatch(new RegExp(`${key}.* of profile default is for .*, so it is not used for `));
 });
 
 // holds: C4.7

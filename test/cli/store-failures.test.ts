@@ -174,7 +174,7 @@ describe('a failure of the store', () => {
     execFileSync('mkfifo', ['-m', '600', path.join(home, '.config/graphcred/store')]);
     expect(await run('token get', { env: { GRAPHCRED_STORE: '', CI: '1' } })).toMatchObject({
       status: 6,
-      stderr: expect.stringContaining('cannot be used: it is not a plain file.'),
+      stderr: expect.stringContaining('cannot be read: it is not a regular file.'),
     });
   });
 });

@@ -183,7 +183,7 @@ test.each([
   const { status, stderr } = await run(line);
   expect(status).toBe(10);
   expect(stderr).toContain(
-    `cannot be read: ${file}: a newer graphcred wrote it.\nhint: use that version of graphcred\n`,
+    `could be read: ${file}: a newer graphcred wrote it.\nhint: use that version of graphcred\n`,
   );
   expect(fs.existsSync(file)).toBe(true);
 });

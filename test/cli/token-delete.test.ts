@@ -78,7 +78,7 @@ test('token delete names the store of the tokens if another one is in force', as
   const { run } = await bench();
   await run('token get');
   const { stderr } = await run('token delete', { env: { GRAPHCRED_STORE: 'none' } });
-  expect(stderr).toContain('this ends tokens in the store file, which other jobs here may use');
+  expect(stderr).toContain('this ends tokens in the file store, which other jobs here may use');
 });
 
 test.each([
@@ -308,7 +308,7 @@ test('a token on standard input that is held for another database is not sent to
     expect({ status, stderr }).toEqual({
       status: 5,
       stderr: expect.stringMatching(
-        /is not sent to .*\nhint: give its own addresses: --gsql-url http\S+ --rest-url http\S+\n/,
+        /is not used for .*\nhint: give its own addresses: --gsql-url http\S+ --rest-url http\S+\n/,
       ),
     });
   }

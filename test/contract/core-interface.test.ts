@@ -221,7 +221,7 @@ describe.each(SERVERS_3)('$serverVersion', ({ serverVersion, generation }) => {
     if (generation === '3.0') return;
     const refused = {
       code: 'USAGE',
-      message: `${to.gsqlUrl} is 3.10.1, but its version is set to 3.1: nothing was sent.`,
+      message: `Nothing was sent: the version is set to 3.1, but ${to.gsqlUrl} is 3.10.1.`,
     };
     expect(ended).toMatchObject([{ reason: refused }, { reason: refused }]);
   });

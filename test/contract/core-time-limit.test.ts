@@ -149,14 +149,14 @@ describe('a deadline, shared by several connections', () => {
     expect(refused).toMatchObject({ code: 'TIMEOUT', ambiguous: false });
     expect(refused.message).toMatch(/was not sent/);
     expect({ arrived, told }).toEqual({ arrived: 0, told: [] });
-    expect(() => new Deadline(ms).check()).toThrow('the whole call are over');
+    expect(() => new Deadline(ms).check()).toThrow('the whole call is over');
   });
 
   test('that does not cut requests is counted, and leaves each request its own limit', async () => {
     const to = await lateSandbox('3.10.1');
     const deadline = new Deadline(LIMIT, false);
     for (let calls = 0; calls < 2; calls++) await shared(to, deadline).getToken();
-    expect(() => deadline.check()).toThrow('the whole call are over');
+    expect(() => deadline.check()).toThrow('the whole call is over');
   });
 });
 

@@ -61,16 +61,16 @@ describe('values of a config file', () => {
     [{ gsqlurl: 'x' }, 'gsqlurl is not a setting graphcred knows', 'did you mean gsqlUrl?'],
     [{ 'tls.ca': 'x' }, '"tls.ca" is not a setting graphcred knows', 'did you mean tls: { ca: … }?'],
     [{ toString: 'x' }, 'toString is not a setting graphcred knows', CORRECT],
-    [{ tls: 'x' }, 'tls must hold settings, each under its name', CORRECT],
-    [{ redis: [] }, 'redis must hold settings, each under its name', CORRECT],
+    [{ tls: 'x' }, 'tls must hold settings, by name', CORRECT],
+    [{ redis: [] }, 'redis must hold settings, by name', CORRECT],
     [{ defaultProfile: 1 }, 'defaultProfile is not text', 'put the value in quotes'],
-    [{ profiles: [] }, 'profiles must hold profiles, each under its name', CORRECT],
-    [{ profiles: { a: 1 } }, 'profiles.a must hold settings, each under its name', CORRECT],
+    [{ profiles: [] }, 'profiles must hold profiles, by name', CORRECT],
+    [{ profiles: { a: 1 } }, 'profiles.a must hold settings, by name', CORRECT],
     [{ profiles: { '-a': {} } }, 'profiles.-a is not a valid profile name', NAME],
-    [[], 'the file must hold settings, each under its name', CORRECT],
-    [{ tls: { insecure: 'never' } }, 'tls.insecure is not on or off', SWITCH],
-    [{ noInput: 2 }, 'noInput is not on or off', SWITCH],
-    [{ noInput: ['on'] }, 'noInput is not on or off', SWITCH],
+    [[], 'the file must hold settings, by name', CORRECT],
+    [{ tls: { insecure: 'never' } }, 'tls.insecure must be on or off', SWITCH],
+    [{ noInput: 2 }, 'noInput must be on or off', SWITCH],
+    [{ noInput: ['on'] }, 'noInput must be on or off', SWITCH],
     [{ secretCommand: [] }, 'secretCommand is not a list of strings', LIST],
     [{ restPort: '9000x' }, 'restPort is not a port number', CORRECT],
     [{ gsqlPort: 'x14240' }, 'gsqlPort is not a port number', CORRECT],
@@ -288,7 +288,7 @@ describe('a profile is written', () => {
   test.each([
     ['{ no', 'is not valid JSON.', 'correct the file, or name another one with --config'],
     ['{"grahp": 1}', 'grahp is not a setting graphcred knows.', CORRECT],
-    ['[]', 'the file must hold settings, each under its name.', CORRECT],
+    ['[]', 'the file must hold settings, by name.', CORRECT],
   ])('not over %s, which stays as it is', async (text, problem, hint) => {
     const folder = temporaryHome();
     const file = path.join(folder, 'config.json');

@@ -420,11 +420,11 @@ test('what is saved for another pair does not count, and the error names a left-
   const none = await savedRun(env, { ...own, username: 'ada' });
   await expect(findCredential(none, 'mint', { saved: store })).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: `restUrl, gsqlUrl, username of profile default are for ${FOREIGN} (REST http://other.example:9000), so they are not used for http://127.0.0.1:1 (REST http://127.0.0.1:2), named by GRAPHCRED_GSQL_URL. A user name is needed there.`,
+    message: `A user name is needed: username of profile default is for ${FOREIGN} (REST http://other.example:9000), so it is not used for http://127.0.0.1:1 (REST http://127.0.0.1:2), named by GRAPHCRED_GSQL_URL.`,
   });
   const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', { saved: store })).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: `password of profile "default" belongs to ${FOREIGN} (REST http://other.example:9000); it is not sent to http://127.0.0.1:1 (REST http://127.0.0.1:2).`,
+    message: `password of profile "default" belongs to ${FOREIGN} (REST http://other.example:9000); it is not used for http://127.0.0.1:1 (REST http://127.0.0.1:2).`,
   });
 });

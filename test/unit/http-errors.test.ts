@@ -20,11 +20,11 @@ const ADDRESS = 'https://db.example.test:14240';
 const failed = (kind: FailureKind, reason: string, request = READ, sent = true) =>
   describeFailure(request, new TransportFailure(kind, reason, sent), 1500);
 const DOUBT = ' The server may have carried out the request anyway.';
-const CA = 'give the CA certificate; check that the host is that of the certificate';
+const CA = 'give the CA certificate; check that this is the right host';
 const UNKNOWN_CA =
   'getCACertificates' in tls
     ? CA
-    : `${CA}; this Node does not read the CAs of the system: name their file in NODE_EXTRA_CA_CERTS`;
+    : `${CA}; this Node.js does not read the CAs of the system: name a file with CAs in NODE_EXTRA_CA_CERTS`;
 const PLAIN = 'if the port speaks plain HTTP, use http:// in place of https://';
 const CLIENT =
   'if it shares no TLS version or cipher with Node, only its administrator can help; else give a client certificate and its key';
@@ -116,7 +116,7 @@ describe('no answer', () => {
     const settings = { tls: {} };
     await expect(send(settings, WRITE, new Deadline(0.5))).rejects.toMatchObject({
       code: 'TIMEOUT',
-      message: `POST /a to ${ADDRESS} was not sent: the 0.0005 s for the whole call are over.`,
+      message: `POST /a to ${ADDRESS} was not sent: the time limit of 0.0005 s for the whole call is over.`,
       ambiguous: false,
       option: 'timeoutMs',
     });

@@ -76,7 +76,7 @@ describe('a folder', () => {
 });
 
 test.each([
-  ['ENOSPC', 'the disk is full', 'free some space on that disk, or make it writable'],
+  ['ENOSPC', 'the disk is full', 'make that disk writable, with some free space'],
   ['EIO', 'EIO', CHECK_PATH],
   [undefined, 'unknown error', CHECK_PATH],
 ])('the error %s of the system is told as "%s"', (code, reason, hint) => {
@@ -207,7 +207,10 @@ describe('reading a file that is trusted', () => {
     if (process.platform === 'win32') skip('Windows has no FIFO in a folder');
     execFileSync('mkfifo', ['-m', '600', fifo]);
     for (const file of [dir, fifo])
-      expect(readChecked(file)).toEqual({ why: 'it is not a plain file', mend: `look at it: ls -l ${file}` });
+      expect(readChecked(file)).toEqual({
+        why: 'it is not a regular file',
+        mend: `look at it: ls -l ${file}`,
+      });
   });
 
   test('has a limit of a million bytes, and on a system without users it looks at no mode', () => {

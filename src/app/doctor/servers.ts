@@ -20,7 +20,7 @@ export async function checkTls({ run: { target, settings } }: Facts): Promise<Ch
     return warn('http: others on the network can read credentials', 'use https if the server offers it');
   if (gsqlUrl.startsWith('http:')) return skipped('http, on this machine only');
   if (!settings.insecure) return ok('the certificate is trusted');
-  const giveCa = 'give the CA certificate with --ca FILE instead of --insecure';
+  const giveCa = 'give the CA certificate with --ca FILE, and do not turn the check off (tls.insecure)';
   return warn('certificates are not checked', giveCa);
 }
 

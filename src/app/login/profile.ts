@@ -47,17 +47,17 @@ export async function writeOwnProfile(
   const top = leftOut.find(({ named, credential }) => !named && credential?.level === 'fileDefaults');
   if (top && ADDRESS_KEYS.every((key) => file?.config.defaults[key] === undefined))
     ports.reporter.warn([
-      `${top.credential?.label} was for ${describePair(top.pair)}; from now on it is sent to ${target.gsqlUrl}`,
-      'if that is wrong, move it into a profile of its own',
+      `${top.credential?.label} was for ${describePair(top.pair)}, and is sent to ${target.gsqlUrl} from now on`,
+      `to prevent this, move it into a profile with the address ${describePair(top.pair)}`,
     ]);
   const written = await writeProfile(stores.requireFolder('configDir'), name, { profile, removed });
   if (old) {
     const kept = Object.entries(profile).flatMap(([key, value]) => (value === undefined ? [] : topOf(key)));
     const lost = [...oldKeys].filter((key) => ![...address, ...kept].includes(key));
     ports.reporter.warn([
-      `profile "${name}" is for ${describePair(target, old.pair)} now, no longer for ${describePair(old.pair)}`,
-      ...(lost.length > 0 ? [`removed from it: ${lost.join(', ')}`] : []),
-      'to have a profile for each, log in with another -p NAME',
+      `profile "${name}" is no longer for ${describePair(old.pair)}, but for ${describePair(target, old.pair)}`,
+      ...(lost.length > 0 ? [`it lost: ${lost.join(', ')}`] : []),
+      'to keep one profile for each server, log in with -p NAME',
     ]);
   }
   return written;

@@ -23,7 +23,7 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
   if (odd.length > 0 || needsMasks || mayDropLogin)
     for (const { alias, masked } of await login.connection.listSecrets()) masks.set(alias, masked);
   const unknown = odd.find((alias) => !masks.has(alias));
-  if (unknown !== undefined) throw noAlias(aliases, aliases.indexOf(unknown), 'is not the name of a secret');
+  if (unknown !== undefined) throw noAlias(aliases, aliases.indexOf(unknown), 'cannot be that of a secret');
   const secrets = aliases.map((alias) => ({ alias, masked: masks.get(alias) }));
   const own = await maskedLike(kind === 'secret' ? secrets : [], read);
   return [...secrets.filter((one) => !own.includes(one)), ...own];
@@ -31,7 +31,7 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
 
 /** The word itself is not repeated, since it may be a credential. */
 function noAlias(aliases: readonly string[], at: number, problem: string): GraphException {
-  const which = aliases.length === 1 ? 'The name' : `Name ${at + 1} of the ${aliases.length}`;
+  const which = aliases.length === 1 ? 'The name' : `Name ${at + 1} of ${aliases.length}`;
   const message = `${which} ${problem}; nothing was dropped.`;
   return usageError(message, ['see the secrets', { command: 'secret list' }]);
 }

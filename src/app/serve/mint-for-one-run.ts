@@ -34,7 +34,7 @@ export function mintForOneRun(run: Run) {
 async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   const outcome = await revokerWith(run, credential, REVOKE_MS)(minted.token, 0).catch(expected);
   if (outcome instanceof GraphException) {
-    const hint = 'it ends by itself then; next time, a short --lifetime can take the place of --revoke';
+    const hint = 'it ends by itself then; with a short --lifetime, --revoke is not needed';
     const doubt = 'it is not known whether the token is revoked; if not, it';
     const what = outcome.ambiguous ? doubt : 'the token could not be revoked, and';
     const message = `${outcome.message} So ${what} is valid until ${isoSeconds(minted.expiresAtUnix)}.`;

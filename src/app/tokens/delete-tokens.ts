@@ -79,9 +79,9 @@ function nothingHeld({ settings, target }: Run, credential: Credential | undefin
 
 function noteShared({ ports, stores }: Run, tokens: readonly TokenRow[]): void {
   if (tokens.some(({ record }) => STORES[record.store].isShared))
-    ports.reporter.note('this ends tokens that machines share: every job that uses one needs a new one');
+    ports.reporter.note('this ends tokens that machines share: jobs that use them need new ones');
   const other = tokens.find(({ record }) => record.store !== stores.inForce.name)?.record.store;
-  if (other) ports.reporter.note(`this ends tokens in the store ${other}, which other jobs here may use`);
+  if (other) ports.reporter.note(`this ends tokens in the ${other} store, which other jobs here may use`);
 }
 
 /** @param none what to say when the server has deleted nothing */

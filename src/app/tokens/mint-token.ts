@@ -36,7 +36,7 @@ export async function mintToken(run: Run, credential: Credential, unique: boolea
   // A person is told once a day.
   if (createsSecret && !recall(run, 'madeSecretTold')) {
     ports.reporter.note([
-      'for each token by password, a 4.x server makes a secret (AUTO_GENERATED_ALIAS_…)',
+      'a 4.x server makes a secret (AUTO_GENERATED_ALIAS_…) for each token made with a password',
       'to avoid that, use one of your own',
       ...secretInstead(stores.inForce.name),
     ]);

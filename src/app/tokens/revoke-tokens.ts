@@ -93,7 +93,7 @@ function adviseLogin({ settings }: Run, { id, record }: TokenRow): Hint {
     profile === undefined ? `--gsql-url ${gsqlUrl} --rest-url ${restUrl}` : `-p ${shellWord(profile)}`;
   // What is saved may be what was refused, so the password is typed.
   const login = `-u ${shellWord(userOf(record) ?? 'USER')} --password-stdin`;
-  return ['log in as the user whose token it is', { command: `token delete ${id} ${where} ${login}` }];
+  return ["give the password of the token's user", { command: `token delete ${id} ${where} ${login}` }];
 }
 
 function stillStored(outcomes: readonly Outcome[]): GraphException | undefined {
@@ -102,7 +102,7 @@ function stillStored(outcomes: readonly Outcome[]): GraphException | undefined {
   if (first === undefined) return undefined;
   const ids = stored.map(({ id }) => id).join(' ');
   const message = `Deleted on the server, but not from this machine: ${ids}: ${first.error.message}.`;
-  const repair = 'mend that, because token get still prints the token; then run';
+  const repair = 'token get still prints this token; when the store works again';
   const again = { command: `token delete ${ids} --skip-missing` };
   return new GraphException('PARTIAL', message, { hint: [repair, again] });
 }
@@ -112,6 +112,6 @@ export function notDeletable(isStored = true): GraphException {
   return new GraphException(
     'UNSUPPORTED',
     'A JWT of an identity provider cannot be deleted at the server; it stays valid until it expires.',
-    { hint: isStored ? ['delete it here', { command: 'logout --revoke' }] : 'wait until then' },
+    { hint: isStored ? ['delete what is stored here', { command: 'logout' }] : 'wait until then' },
   );
 }

@@ -148,7 +148,7 @@ const PROVIDER_HINTS: Readonly<Record<string, Hint>> = {
   not_allowed:
     'allow offline tokens for the client and the user at the provider, or take offline_access out of oidc.scopes',
   invalid_target: 'set oidc.audience to an audience that the provider knows',
-  OAUTH_MISSING_SERVER_METADATA: 'log in with --device, or without it if it was typed',
+  OAUTH_MISSING_SERVER_METADATA: 'leave --device out if it was typed, else add it',
   OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'synchronize the clocks of this machine and the provider with NTP',
 };
 
@@ -157,7 +157,7 @@ const PROVIDER_REASONS: Readonly<Record<string, string>> = {
   OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'gave a token that has expired, or the clocks differ',
   OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED: 'names another issuer than the one that is set',
   OAUTH_KEY_SELECTION_FAILED: 'gave a token that none of its keys has signed',
-  OAUTH_MISSING_SERVER_METADATA: 'offers no login of this kind',
+  OAUTH_MISSING_SERVER_METADATA: 'offers no login of this kind (--device or in a browser)',
   OAUTH_UNSUPPORTED_OPERATION: 'requires something that graphcred does not support',
 };
 

@@ -29,7 +29,7 @@ export function renew(run: Run, oidc: Oidc, { key }: LoginRecord, store: Store):
     const tokens = await openid.refreshTokenGrant(provider, refreshToken, parameters);
     const { token, sub } = chooseToken(oidc, tokens);
     if (sub === record.info.username) return token;
-    throw badProvider('gave a token of another user', oidc);
+    throw badProvider('gave a token of another user than the saved login', oidc);
   });
 }
 

@@ -150,14 +150,14 @@ export function refuseCredentials(argv: readonly string[]): void {
   const [name] = options.flatMap((word) => CREDENTIAL_FLAG.exec(word)?.[1] ?? []);
   if (name !== undefined) {
     const file = name === 'token' ? '' : `, --${name}-file FILE or GRAPHCRED_${name.toUpperCase()}`;
-    const hint = `use --${name}-stdin${file}; end or change the ${name} if it is a real one`;
+    const hint = `use --${name}-stdin${file}; if this ${name} is a real one, replace it`;
     throw usageError(`--${name} is refused: other users can read a command line.`, hint);
   }
   // Nothing after `--` is an option of ours, but only `exec` and `proxy` pass these words to another program.
   const own = argv[0] === 'exec' || argv[0] === 'proxy' ? options : argv;
   if (own.some((word) => LOOKS_LIKE_A_SECRET.test(word)))
     throw usageError('One of the arguments looks like a secret; do not put credentials on a command line.', [
-      'name a secret by its alias',
+      'name a secret by its alias; to see those',
       { command: 'secret list' },
     ]);
 }

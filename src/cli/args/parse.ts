@@ -121,11 +121,11 @@ function reader(name: string, spec: Partial<Pick<OptionSpec, 'repeat' | 'short'>
         'give one; perhaps a variable of the script is not set',
       );
     const ofToken = FORMATS.includes(value)
-      ? '; the others are for tokens, see: graphcred token get --help'
+      ? '; that one is for tokens, see: graphcred token get --help'
       : '';
     if (choices?.includes(value) === false)
       throw usageError(
-        `${name} does not take ${HARMLESS.test(value) ? `'${value}'` : 'this value'}.`,
+        `${name} does not take ${HARMLESS.test(value) || ofToken ? `'${value}'` : 'this value'}.`,
         `choose one of: ${choices.join(', ')}${ofToken}`,
       );
     return repeat ? [...before, value] : value;

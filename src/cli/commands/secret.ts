@@ -75,7 +75,7 @@ export async function drop(invocation: Invocation): Promise<undefined> {
   printDropped(invocation, login, outcome, ', ');
   const { dropped, missing, failure } = outcome;
   if ([...saved].some(({ alias }) => [...dropped, ...missing].includes(alias)))
-    report.note(['commands here that used a dropped secret need another login', { command: 'login' }]);
+    report.note(['if commands on this machine used a dropped secret, log in again', { command: 'login' }]);
   if (failure) throw failure;
   if (missing.length === 0) return;
   const names = missing.join(', ');
@@ -108,8 +108,8 @@ export async function prune(invocation: Invocation): Promise<undefined> {
     // The names are written even with -q, because a person must see them before confirming.
     ctx.stderr.write(`${names}\n`);
     const what = unused.length === 1 ? 'this secret' : `these ${unused.length} secrets`;
-    const effect = login.version.tokensOutliveSecret ? '' : '; the tokens of a dropped one end at once';
-    report.warn(`other programs, which made a secret without a name, may use these secrets${effect}`);
+    const effect = login.version.tokensOutliveSecret ? '' : '; when one is dropped, its tokens end at once';
+    report.warn(`other programs may have made these secrets and still use them${effect}`);
     await confirm(invocation, run.ports, `Drop ${what}?`, 'Nothing was dropped.');
   }
   const outcome = await dropEach(login, unused);

@@ -66,13 +66,9 @@ const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[
 ];
 
 function trustHint(reason: string): readonly Fix[] {
-  const fix: Fix[] = [
-    'give the CA certificate',
-    { setting: 'tls.ca' },
-    'check that the host is that of the certificate',
-  ];
+  const fix: Fix[] = ['give the CA certificate', { setting: 'tls.ca' }, 'check that this is the right host'];
   if (UNKNOWN_AUTHORITY.test(reason) && !rootReader())
-    fix.push('this Node does not read the CAs of the system: name their file in NODE_EXTRA_CA_CERTS');
+    fix.push('this Node.js does not read the CAs of the system: name a file with CAs in NODE_EXTRA_CA_CERTS');
   return fix;
 }
 
@@ -96,7 +92,7 @@ const FAILURES = {
   'too-large': [
     'BAD_RESPONSE',
     '{asked}: the answer of {to} is too large ({reason}).',
-    'check the address; if it is right, ask for less data at a time with limit and offset',
+    'check the address; if it is right, ask for less data at a time',
   ],
   malformed: [
     'BAD_RESPONSE',

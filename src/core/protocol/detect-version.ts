@@ -89,9 +89,9 @@ export class VersionFinder {
     );
     if (found?.generation === generation) return;
     const answer = found ? `is ${found.version}` : 'does not tell its version';
-    const message = `${this.#serviceUrl} ${answer}, but its version is set to ${version}: nothing was sent.`;
+    const message = `Nothing was sent: the version is set to ${version}, but ${this.#serviceUrl} ${answer}.`;
     throw usageError(message, [
-      'before 3.5 tokens and secrets stand in the URL, so the server must report its version itself; check the address, and leave the version out',
+      'servers before 3.5 take tokens and secrets in the URL, so the server itself must say that it is one; check the address, and leave the version out',
       { setting: 'serverVersion' },
     ]);
   }
