@@ -14,7 +14,7 @@ const lane = (name: string, ...folders: string[]) => ({
     // only wait, so one more fills the time.
     maxWorkers: name === 'fast' ? 3 : 2,
     // Lanes with different numbers of processes run one after the other.
-    sequence: { groupOrder: ['fast', 'e2e', 'clients', 'windows'].indexOf(name) },
+    sequence: { groupOrder: ['fast', 'pages', 'e2e', 'clients', 'windows'].indexOf(name) },
   },
 });
 
@@ -23,6 +23,7 @@ export default defineConfig({
   test: {
     projects: [
       lane('fast', 'unit', 'contract', 'cli', 'smoke'),
+      lane('pages', 'pages'),
       lane('e2e', 'e2e'),
       lane('clients', 'clients'),
       lane('windows', 'windows'),

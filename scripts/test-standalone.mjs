@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const words = process.argv.slice(2);
-const all = ['test/e2e', 'test/cli/exec.test.ts', 'test/cli/proxy.test.ts'];
+const all = ['test/e2e', 'test/pages', 'test/cli/exec.test.ts', 'test/cli/proxy.test.ts'];
 const tests = words.some((word) => word.startsWith('test/')) ? [] : all;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphcred-standalone-'));

@@ -12,15 +12,15 @@ export const RUN_BY: Readonly<Record<string, readonly string[]>> = {
   'test/e2e/conformance-command.test.ts': [
     'docs/dev/fidelity.md / Ask a real server / sh: npm run --silent conformance',
   ],
-  'test/e2e/first-steps.test.ts': ['README.md', 'docs/first-steps.md', 'docs/cloud.md', 'docs/ci/shell.md'],
+  'test/pages/first-steps.test.ts': ['README.md', 'docs/first-steps.md', 'docs/cloud.md', 'docs/ci/shell.md'],
   'test/e2e/gitlab-component.test.ts': ['docs/ci/gitlab.md / With the component'],
-  'test/e2e/pages.test.ts': [
+  'test/pages/pages.test.ts': [
     'docs/fleet.md / Rights / text',
     'docs/dev/fidelity.md',
     'docs/ci/kubernetes.md',
     'docs/dev/sandbox.md',
   ],
-  'test/e2e/recipes.test.ts': [
+  'test/pages/recipes.test.ts': [
     'docs/ci/github-actions.md',
     'docs/ci/gitlab.md',
     'docs/ci/jenkins.md',

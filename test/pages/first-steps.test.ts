@@ -179,7 +179,7 @@ test.skipIf(skipped).each(PAGES)(
 
 test('this file runs every block that it lists', ({ skip }) => {
   skip(skipped, 'no page was typed');
-  expect(unused('test/e2e/first-steps.test.ts')).toEqual([]);
+  expect(unused('test/pages/first-steps.test.ts')).toEqual([]);
 });
 
 /** Makes a home with what the pages take for granted. curl finds the servers and believes them, as graphcred does. */

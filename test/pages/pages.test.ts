@@ -85,5 +85,5 @@ test('fleet.md: the rights are those of the Redis users in the tests', () => {
 });
 
 test('this file runs every block that it lists', () => {
-  expect(unused('test/e2e/pages.test.ts')).toEqual([]);
+  expect(unused('test/pages/pages.test.ts')).toEqual([]);
 });

@@ -506,5 +506,5 @@ async function gitlabJobs(
 }
 
 test.runIf(isPlayable && hasPass)('this file runs every block that it lists', () => {
-  expect(unused('test/e2e/recipes.test.ts')).toEqual([]);
+  expect(unused('test/pages/recipes.test.ts')).toEqual([]);
 });
