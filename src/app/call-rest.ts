@@ -1,8 +1,10 @@
 import type { GraphException } from '../core/errors.js';
 import { isTokenEnded } from '../core/protocol/reply.js';
 import type { Sensitive } from '../core/sensitive.js';
+import { waitUntilUp } from '../run/open-connection.js';
 import { refusedVariable, tokenFromVariable } from '../run/read.js';
 import type { Run } from '../run/run.js';
+import { findVersion } from '../run/server.js';
 import { tokenSource } from './tokens/get-token.js';
 import { deleteRefused } from './tokens/keep-token.js';
 import { rowsHere } from './tokens/list-tokens.js';
@@ -12,6 +14,7 @@ export async function callRest<Reply extends { readonly refusal?: GraphException
   run: Run,
   send: (token: Sensitive) => Promise<Reply>,
 ): Promise<Reply> {
+  if (run.settings.waitMs > 0) await waitUntilUp(run, await findVersion(run));
   const given = tokenFromVariable(run);
   if (given) {
     await rowsHere(run, given);

@@ -2,6 +2,7 @@ import { GraphException, usageError } from '../core/errors.js';
 import { readProxyVariables } from '../core/http/proxy.js';
 import type { TlsOptions } from '../core/http/types.js';
 import type { ConnectionOptions } from '../core/options.js';
+import type { ServerVersion } from '../core/protocol/version.js';
 import { uptimeMs } from '../core/time.js';
 import { readPem } from './read.js';
 import { graphOf, type Run } from './run.js';
@@ -40,18 +41,19 @@ export async function requestSettings(run: Run, to: string) {
   };
 }
 
-/** With `--wait`: asks a server that is asleep or starting, without credentials, until it is up. */
-export async function waitUntilUp(run: Run): Promise<void> {
-  const { ports, time, settings, target } = run;
-  const { waitMs } = settings;
+/** With `--wait`: asks a server that is asleep or starting, without credentials, until it is up. @param version of the REST server */
+export async function waitUntilUp(run: Run, version?: ServerVersion): Promise<void> {
+  const { ports, time, settings, target, asked } = run;
   const { signal } = ports.interruption;
   const spinner = await ports.reporter.spinner();
-  const until = uptimeMs() + waitMs;
+  asked.waitsUntilMs ??= uptimeMs() + settings.waitMs;
+  const until = asked.waitsUntilMs;
   for (let pause = 500; until > uptimeMs(); pause = Math.min(pause * 1.5, 5000)) {
     // `--wait` does not count against `--timeout`.
-    const connection = await openConnection(run, { signal }, Math.min(time.limitMs, until - uptimeMs()));
+    const own = { signal, knownVersion: version?.version };
+    const connection = await openConnection(run, own, Math.min(time.limitMs, until - uptimeMs()));
     try {
-      return void (await connection.ping());
+      return void (await (version ? connection.restAuthentication() : connection.ping()));
     } catch (error) {
       // A suspended workspace does not start by itself.
       if (!isAway(error) || !error.retryable) return;

@@ -80,6 +80,8 @@ export class Asked {
   username: string | undefined;
   /** The time by the clock of the server, as its last answer told it, in seconds since 1970. */
   serverTimeUnix: number | undefined;
+  /** Until when `--wait` waits, by `uptimeMs`. */
+  waitsUntilMs: number | undefined;
   version: Promise<ServerVersion> | undefined;
   tls: Promise<TlsOptions> | undefined;
   /** Runs a program for its credential, once for each reference. */

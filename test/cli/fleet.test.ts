@@ -107,7 +107,7 @@ describe.skipIf(redisSkipReason())('logout with the store redis', () => {
       status: 0,
       stdout: expect.stringContaining('Deleted 2 revoked tokens'),
     });
-    expect(ended.stderr).not.toContain('stay for the other machines');
+    expect(ended.stderr).not.toContain('stay for other machines');
     expect(await held()).toBe(0);
   });
 });

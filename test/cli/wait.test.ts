@@ -14,6 +14,19 @@ test('--wait goes on while nothing listens at the port', async () => {
   expect((await run('token get -v')).stderr).not.toContain(WAITS);
 });
 
+// holds: C3.20
+test('--wait waits for the REST server too, which starts last, where tokens are made there or api sends to it', async () => {
+  const { run, sandbox, requests } = await bench();
+  sandbox.addFault({ action: 'status', status: 503, route: 'GET /echo', nth: 1, times: 2 });
+  const { status, stderr } = await run('token get -v --wait 1m');
+  expect(status).toBe(0);
+  expect(stderr.match(new RegExp(WAITS, 'g'))).toHaveLength(2);
+  const echo = 'GET /echo';
+  expect(requests().slice(-4)).toEqual([echo, echo, echo, 'POST /requesttoken']);
+  sandbox.addFault({ action: 'status', status: 503, route: 'GET /echo', nth: 1 });
+  expect(await run('api /echo --wait 1m')).toMatchObject({ status: 0 });
+});
+
 /** Finds the version by a clock that goes on by `pass` seconds at each line that says that it waits. */
 async function waiting(flags: { wait: string; timeout: string }, fault: Fault, pass: number) {
   const { sandbox, home, env, requests } = await bench();

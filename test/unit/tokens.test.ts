@@ -143,7 +143,7 @@ test('a token that was renewed for less time than asked is warned of, and dated 
   const token = new Sensitive('t'.repeat(32));
   const renewed = await renewToken(runWith({ now, warnings }), connected, token, 3600);
   expect(warnings).toEqual([
-    expect.stringMatching(/^the server gave the token a lifetime of \d\d s, not the 3600 s asked for$/),
+    expect.stringMatching(/^the server gave the token a life of \d\d s, not the 3600 s asked for$/),
   ]);
   expect(renewed.token.servers).toEqual({ restUrl: url, gsqlUrl: url });
   expect(renewed.life.requestedAtMs).toBe(requestedAtMs);
@@ -178,7 +178,7 @@ describe('a renewed token', () => {
   ])('for %i s may live for %i s without a warning, but not for %i s', async (asked, within, outside) => {
     expect(await warningsOf(within, asked)).toEqual([]);
     expect(await warningsOf(outside, asked)).toEqual([
-      `the server gave the token a lifetime of ${outside} s, not the ${asked} s asked for`,
+      `the server gave the token a life of ${outside} s, not the ${asked} s asked for`,
     ]);
   });
 });

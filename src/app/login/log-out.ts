@@ -16,9 +16,7 @@ export async function planLogout(run: Run, everything: boolean, revoke: boolean)
     ? await run.stores.open(run.stores.inForce.setAt === 'flag' ? 'none' : 'file', true)
     : await run.stores.chosen({ needed: true });
   if (leavesShared)
-    run.ports.reporter.note(
-      'the tokens on the Redis server stay for the other machines; --revoke ends them for all',
-    );
+    run.ports.reporter.note('tokens on the Redis server stay for other machines; --revoke ends them for all');
   const stores = [store, ...(await otherStores(run, store))];
   const stored = await entriesOf(stores);
   const isStored = ({ record }: StoreEntry) => stored.some((one) => one.record.key === record.key);
@@ -83,9 +81,7 @@ export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogou
   const [revoked, ended] = [count('deleted'), count('ended')];
   const gone = revoke ? revoked + ended : tokens.length;
   if (failure && credentials.length > 0 && outcomes.some(({ state }) => state === 'kept'))
-    run.ports.reporter.note(
-      'the saved passwords and secrets stay, so that the tokens that are left can be revoked later',
-    );
+    run.ports.reporter.note('saved passwords and secrets stay, to revoke the tokens that are left');
   if (failure && gone === 0) throw failure;
   return { tokens: gone, ended, credentials: failure ? 0 : credentials.length, failure };
 }

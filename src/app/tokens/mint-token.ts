@@ -4,6 +4,7 @@ import { expected, type Fix, GraphException } from '../../core/errors.js';
 import type { MintedToken } from '../../core/options.js';
 import { BoundCredential, MADE_HERE, Sensitive } from '../../core/sensitive.js';
 import { jitterLifetime, judgeLifetime } from '../../core/tokens.js';
+import { waitUntilUp } from '../../run/open-connection.js';
 import type { Run } from '../../run/run.js';
 import { learn, recall, requireGraph } from '../../run/server.js';
 import { secretInstead } from '../format.js';
@@ -14,8 +15,9 @@ export async function mintToken(run: Run, credential: Credential, unique: boolea
   const { ports, settings, stores } = run;
   const connected = await connect(run, credential);
   const { connection, version } = connected;
-  const { restUrl, gsqlUrl } = run.target;
-  if (version.restBehindGsql && restUrl === gsqlUrl)
+  // The REST server, which makes the tokens of 3.x, starts last.
+  if (settings.waitMs > 0 && !version.restBehindGsql) await waitUntilUp(run, version);
+  if (version.restBehindGsql && run.target.restUrl === run.target.gsqlUrl)
     ports.reporter.warn('the REST URL is the same as the GSQL URL; on 4.x add /restpp to it');
   const byPassword = credential.kind === 'password';
   if (version.secretsNeedGraph && byPassword) requireGraph(run);
@@ -64,9 +66,7 @@ async function requestToken(
   const expiresAtUnix = localExpiry(answer, requestedAtMs, lifetime);
   const isAsAsked = judgeLifetime(lifetime, grantedSeconds) === 'as-asked';
   if (!isAsAsked)
-    reporter.warn(
-      `the server gave the token a lifetime of ${grantedSeconds} s, not the ${lifetime} s asked for`,
-    );
+    reporter.warn(`the server gave the token a life of ${grantedSeconds} s, not the ${lifetime} s asked for`);
   return {
     token: new BoundCredential(new Sensitive(answer.token, MADE_HERE), await connection.baseUrls()),
     expiresAtUnix,
