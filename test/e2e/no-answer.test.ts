@@ -1,12 +1,14 @@
 // Files and name servers that never answer. Time limits of requests are tested in test/cli/time-limit.test.ts.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import { createServer } from 'node:net';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
 import { mountSkipReason } from '../helpers/keyring.js';
-import { OWN_HOST } from '../helpers/ports.js';
+import { listening, OWN_HOST } from '../helpers/ports.js';
 import { COMMAND, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 
 /** Three times what `--timeout 2` allows. */
@@ -53,6 +55,21 @@ describe('what never ends', () => {
       expect({ failed: status !== 0, stdout }).toEqual({ failed: true, stdout: '' });
     else expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
   });
+
+  test.each(['secret list', 'status', 'doctor'])(
+    'Ctrl-C ends %s with 130, and JSON says so',
+    async (line) => {
+      const { env } = await sandboxFor(temporaryHome());
+      const silent = createServer();
+      const url = await listening(silent);
+      const own = { ...env, GRAPHCRED_GSQL_URL: url, GRAPHCRED_REST_URL: url };
+      const { child, ended } = start([...line.split(' '), '-o', 'json'], own);
+      await once(silent, 'connection');
+      child.kill('SIGINT');
+      const { status, stderr } = await ended;
+      expect([status, JSON.parse(stderr)]).toMatchObject([130, { error: { code: 'CANCELLED' } }]);
+    },
+  );
 
   test.skipIf(noMounts).each(['token get', 'secret create', 'status', 'doctor'])(
     'if the name server does not answer, %s ends in time',
