@@ -1,11 +1,11 @@
 import { refuseValue } from '../config/errors.js';
+import { notTrusted } from '../config/find.js';
 import { type Flags, SETTINGS, type Settings, type SettingsInput, unknownVariables } from '../config/keys.js';
 import { findOwnConfig, findTrustedConfig, resolveSettings, settingText } from '../config/settings.js';
 import { describeLeftOut } from '../config/target.js';
 import { isSecureUrl } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
 import { isPrivatePlace, keepOthersOut } from '../files/access.js';
-import { shellWord } from '../files/shell-word.js';
 import { once } from '../run/once.js';
 import { environmentWithoutCredentials, type Ports, Time } from '../run/ports.js';
 import { completeRun, type LocalRun, type Run } from '../run/run.js';
@@ -38,11 +38,11 @@ export async function openRun(invocation: Invocation, options: RunOptions = {}):
   if (run.settings.insecure)
     report.warn(`server certificates are not verified (${run.settings.all['tls.insecure'][0]?.label})`);
   const { gsqlUrl, restUrl = gsqlUrl } = run.target;
-  for (const url of [gsqlUrl, restUrl])
-    if (!isSecureUrl(url))
-      report.warn(
-        `${new URL(url).origin} is reached without encryption: credentials can be read on the way. Use https if the server offers it`,
-      );
+  const plain = [gsqlUrl, restUrl].filter((url) => !isSecureUrl(url)).map((url) => new URL(url).origin);
+  if (plain.length > 0)
+    report.warn(
+      `no encryption at ${[...new Set(plain)].join(' and ')}: credentials can be read on the way. Use https if the server offers it`,
+    );
   tellEmpty(run);
   if (allGraphs) {
     if (flags.graph !== undefined)
@@ -96,7 +96,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
     report.warn(
       'there is no home folder, so nothing is stored; set HOME to change that, or GRAPHCRED_STORE=none to accept it',
     );
-  return { ...run, stores, search: input, untrusted: found.untrusted[0]?.path };
+  return { ...run, stores, search: input, untrusted: found.untrusted.map(notTrusted)[0] };
 }
 
 /** Returns the config file in force. It is looked for once, however often a command opens a run. */
@@ -107,11 +107,8 @@ const configInForce = once(async (invocation: Invocation, input: SettingsInput) 
     const { askTrust } = await import('./trust-prompt.js');
     return { file: await askTrust(invocation, input, nearest), untrusted: [] };
   }
-  for (const { path } of found.untrusted)
-    invocation.report.note([
-      `${path} is ignored, because it is not trusted; look at it first; to trust it`,
-      { command: `config trust ${shellWord(path)}` },
-    ]);
+  for (const { message, fix } of found.untrusted.map(notTrusted))
+    invocation.report.note([`${message.replace(/\.$/, '')}; it is ignored here`, ...fix]);
   return found;
 });
 

@@ -1,9 +1,8 @@
-import { type ConfigText, problemOfConfig } from '../config/find.js';
+import { type ConfigText, notTrusted } from '../config/find.js';
 import { isInFile, RUNS_OR_READS, type Settings, type SettingsInput } from '../config/keys.js';
 import { loadConfig, resolveSettings } from '../config/settings.js';
 import { targetOf } from '../config/target.js';
 import { serversOf } from '../core/endpoints.js';
-import { GraphException } from '../core/errors.js';
 import { maskLogin } from '../core/redact.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
@@ -14,16 +13,8 @@ import { shorten } from './output/table.js';
 /** Asks on a terminal whether to use a config file. @throws GraphException CONFIG_UNTRUSTED if not; CONFIG_INVALID */
 export async function askTrust(invocation: Invocation, input: SettingsInput, nearest: ConfigText) {
   const { ctx, report } = invocation;
-  const problem = problemOfConfig(nearest);
-  const refusal = new GraphException('CONFIG_UNTRUSTED', `${nearest.path} is not trusted.`, {
-    hint: [
-      ...(problem ? [`${problem.message}, so first: ${problem.mend}`] : []),
-      'read the file; to trust it',
-      { command: `config trust ${shellWord(nearest.path)}` },
-      'to use another file: --config FILE; to use none: --config none',
-    ],
-  });
-  if (!canAsk(invocation, input)) throw refusal;
+  const refusal = notTrusted(nearest);
+  if (nearest.place !== 'project' || !canAsk(invocation, input)) throw refusal;
   const file = await loadConfig(nearest);
   const settings = resolveSettings(input, file, { needsProfile: false });
   report.warn(`${nearest.path} is not trusted; before you use it, look at what it sets:`);

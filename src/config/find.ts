@@ -3,6 +3,7 @@ import path from 'node:path';
 import { GraphException } from '../core/errors.js';
 import { keepOthersOut, lookAt, type Problem, problemOf } from '../files/access.js';
 import { errnoOf, readBounded, readJson, replaceFile, whyUnreadable } from '../files/private-files.js';
+import { shellWord } from '../files/shell-word.js';
 import { type SettingsInput, valueOfVariable } from './keys.js';
 
 const RC_NAMES = ['.graphcredrc', '.graphcredrc.json', '.graphcredrc.yaml', '.graphcredrc.yml'] as const;
@@ -131,20 +132,31 @@ function unreadable(
   return new GraphException('CONFIG_INVALID', `${file} cannot be read: ${why}.`, { hint });
 }
 
-/** Whether a file's settings are used. Throws CONFIG_UNTRUSTED for one of the user's config folder that others can change. */
+/** Whether a file's settings are used. */
 export function isTrusted(read: ConfigText, configDir: string | undefined): boolean {
   const { place, path: file, bytes } = read;
-  const problem = problemOfConfig(read);
-  if (place === 'named' || (place !== 'project' && !problem)) return true;
-  if (configDir !== undefined && isApproved(file, bytes, configDir)) return true;
-  if (place === 'user' && problem) throw refused(problem);
-  return false;
+  if (place === 'named' || (place !== 'project' && !problemOfConfig(read))) return true;
+  return configDir !== undefined && isApproved(file, bytes, configDir);
 }
 
 /** Returns why a file is not the user's alone; of one that counts by its place, also why its folder is not. */
 export function problemOfConfig({ place, path: file, stat }: ConfigText): Problem | undefined {
   const countsByPlace = place === 'home' || place === 'user';
   return problemOf(file, stat) ?? (countsByPlace ? problemOf(path.dirname(file)) : undefined);
+}
+
+/** Creates the error for a file that is not trusted. One of the user's own is as soon as nobody else can change it. */
+export function notTrusted(read: ConfigText): GraphException {
+  const problem = problemOfConfig(read);
+  if (problem && read.place !== 'project') return refused(problem);
+  return new GraphException('CONFIG_UNTRUSTED', `${read.path} is not trusted.`, {
+    hint: [
+      ...(problem ? [`${problem.message}, so first: ${problem.mend}`] : []),
+      'read the file; to trust it',
+      { command: `config trust ${shellWord(read.path)}` },
+      'to use another file: --config FILE; to use none: --config none',
+    ],
+  });
 }
 
 export function refused({ message, mend }: Problem): GraphException {

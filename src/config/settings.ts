@@ -8,6 +8,7 @@ import {
   findUserConfig,
   isTrusted,
   NO_PROJECT_FILE,
+  notTrusted,
   problemOfConfig,
   readConfig,
   refused,
@@ -46,8 +47,11 @@ export async function findTrustedConfig(input: SettingsInput) {
 }
 
 /** Finds the user's own config file, even when a file of higher priority exists. Throws like `loadConfig`. */
-export function findOwnConfig(input: SettingsInput) {
-  return findTrustedConfig({ ...input, home: undefined, env: {}, flags: { config: NO_PROJECT_FILE } });
+export async function findOwnConfig(input: SettingsInput) {
+  const ofUser = { ...input, home: undefined, env: {}, flags: { config: NO_PROJECT_FILE } };
+  const found = await findTrustedConfig(ofUser);
+  for (const own of found.untrusted) throw notTrusted(own);
+  return found;
 }
 
 export function hiddenUserConfig({ configDir }: Partial<SettingsInput>, file?: LoadedFile) {

@@ -5,7 +5,7 @@ import { describePair } from '../config/target.js';
 import { expected, GraphException, usageError } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
-import { isPrivatePlace, keepOthersOut, problemOf } from '../files/access.js';
+import { accessOf, keepOthersOut, problemOf } from '../files/access.js';
 import { readBounded, whyUnreadable } from '../files/private-files.js';
 import { runProgram } from '../files/program.js';
 import { type BareRun, type Ports, pathOf, pathSetting } from './ports.js';
@@ -87,9 +87,9 @@ export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'so
     throw new GraphException('INPUT_REQUIRED', message, { hint: CHECK_FILE });
   });
   const problem = stat.isFile() ? problemOf(file, stat) : undefined;
-  if (!isPrivatePlace(file))
+  if (stat.isFile() && accessOf(file, stat.mode) === 'read')
     ports.reporter.warn(
-      `the file named by ${label} is outside your Windows user folder, where others may read it: ${keepOthersOut(file)}`,
+      `other users can read the file named by ${label}; to stop that: ${keepOthersOut(file)}`,
     );
   if (problem === undefined) return trimmed(bytes, `the file named by ${label}`);
   throw new GraphException('CONFIG_INVALID', `The file named by ${label} is not used: ${problem.message}.`, {

@@ -2,7 +2,7 @@ import { refuseValue } from '../config/errors.js';
 import { defaultMinTtl, type Settings, type SettingsInput, type Target } from '../config/keys.js';
 import { isOn, millisecondsOf, secondsOf, settingsOfFile, settingText } from '../config/settings.js';
 import { targetOf } from '../config/target.js';
-import { expected } from '../core/errors.js';
+import { expected, type GraphException } from '../core/errors.js';
 import type { TlsOptions } from '../core/http/types.js';
 import { isVersionOption, parseVersionOption, type ServerVersion } from '../core/protocol/version.js';
 import type { Sensitive } from '../core/sensitive.js';
@@ -14,8 +14,8 @@ import type { Stores } from './stores.js';
 export interface LocalRun extends BareRun {
   readonly stores: Stores;
   readonly search: SettingsInput;
-  /** The nearer config file that is ignored because it is not trusted. */
-  readonly untrusted: string | undefined;
+  /** Why a nearer config file is ignored: it is not trusted. */
+  readonly untrusted: GraphException | undefined;
 }
 
 /** What every use case gets, beside its input. Settings, target, ports, time and stores never change; `asked` grows. */

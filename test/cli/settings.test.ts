@@ -239,7 +239,7 @@ test('the hint of a file in the home folder that others can change says how to s
   fs.chmodSync(home, 0o777);
   expect(await run('token get')).toMatchObject({
     status: 5,
-    stderr: expect.stringContaining(`hint: other users can write ${home}, so first: chmod go-w ${home}; `),
+    stderr: expect.stringContaining(`other users can write ${home}.\nhint: chmod go-w ${home}\n`),
   });
 });
 
@@ -350,6 +350,8 @@ test.each<[string, (config: string) => void, string]>([
         stderr: expect.stringContaining(`hint: ${mend}`),
       });
   expect(fs.existsSync(ran)).toBe(false);
+  const { status, stderr } = await run('config show');
+  expect([status, stderr]).toEqual([0, expect.stringContaining(`it is ignored here; ${mend}`)]);
 });
 
 // holds: C3.14
@@ -365,11 +367,16 @@ test('a config file that is not UTF-8 is refused, and an approval is for the ver
 });
 
 // holds: C4.6
-test('a credential file that others can write is refused', async () => {
+test('a credential file that others can read is a warning, and one that they can write is refused', async () => {
   const { run, home } = await bench();
   const file = put(home, 'password', 'tigergraph');
-  fs.chmodSync(file, 0o666);
+  fs.chmodSync(file, 0o644);
   expect(await run(`token get --password-file ${file}`)).toMatchObject({
+    status: 0,
+    stderr: `graphcred: warning: other users can read the file named by --password-file; to stop that: chmod 600 ${file}\n`,
+  });
+  fs.chmodSync(file, 0o666);
+  expect(await run(`token get --fresh --password-file ${file}`)).toMatchObject({
     status: 5,
     stderr: expect.stringContaining(`hint: chmod go-w ${file}`),
   });

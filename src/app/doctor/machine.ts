@@ -11,13 +11,7 @@ import { type Check, type Facts, ok, skipped, warn } from './check.js';
 
 export async function checkConfig({ run: { settings, untrusted } }: Facts): Promise<Check> {
   const { file, profile } = settings;
-  if (untrusted) {
-    const cause = `${untrusted} is not trusted, so other commands refuse to run here`;
-    const trust = { command: `config trust ${shellWord(untrusted)}` };
-    throw new GraphException('CONFIG_UNTRUSTED', cause, {
-      hint: ['read the file; to trust it', trust, 'to ignore it: --config none'],
-    });
-  }
+  if (untrusted) throw untrusted;
   if (!file) return ok('no config file; flags, variables and defaults are used');
   const cause = `${file.path}, profile "${profile.name}"`;
   const canWrite = accessOf(file.path, file.stat.mode) === 'write';
