@@ -3,6 +3,7 @@ import { connect } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { askNeededGraph } from '../auth/prompts.js';
 import { onlyOwnSecrets } from '../core/protocol/refusals.js';
+import { readClaims } from '../core/protocol/reply.js';
 import type { Run } from '../run/run.js';
 import { findVersion, requireGraph } from '../run/server.js';
 import { noneStore } from '../store/store.js';
@@ -27,5 +28,6 @@ export type Login = Awaited<ReturnType<typeof openLogin>>;
 export async function findLogin(run: Run): Promise<Credential> {
   const credential = await findCredential(run, 'login');
   if (credential.kind !== 'jwt') return credential;
-  return { ...credential, read: async () => (await getToken(run)).token };
+  const { token } = await getToken(run);
+  return { ...credential, username: credential.username ?? readClaims(token)?.sub, read: async () => token };
 }

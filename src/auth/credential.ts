@@ -6,7 +6,7 @@ import { pathOf } from '../run/ports.js';
 import type { Run } from '../run/run.js';
 import { aliasOf, boundToRecord, ownerOf } from '../store/ownership.js';
 import type { CredentialRecord, SecretRecord } from '../store/store.js';
-import { isOfProvider, oidcOf, providerPrincipal } from './oidc/settings.js';
+import { oidcOf, providerPrincipal } from './oidc/settings.js';
 
 /** A JWT of an identity provider is a token as it is; a secret and a password mint one. */
 export type CredentialKind = 'jwt' | 'secret' | 'password';
@@ -142,9 +142,9 @@ export async function resolveCredential(
     // The connection binds any other, since the REST server depends on the version.
     return record ? boundToRecord(record, value, origin) : new Sensitive(value.reveal(), origin);
   });
-  const isRead = reference === undefined || (purpose === 'login' && !isOfProvider(reference));
   // The start of every command does not load what reads answers.
-  const { readClaims } = kind === 'jwt' && isRead ? await import('../core/protocol/reply.js') : {};
+  const { readClaims } =
+    kind === 'jwt' && reference === undefined ? await import('../core/protocol/reply.js') : {};
   const subject = readClaims?.(await read())?.sub;
   const user = record?.info.username ?? subject ?? username;
   if (kind === 'password' && user === undefined)

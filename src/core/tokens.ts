@@ -33,7 +33,7 @@ export async function mintInUnit(session: ServerSession, protocol: Protocol, opt
     // The first token is valid for a while, unless the clock, which counts whole seconds, has passed its end already.
     if (first.grantedSeconds <= 1) throw error;
     onWarning?.(
-      `this token ends sooner than asked for, since a second request failed: ${expected(error).message}`,
+      `this token ends sooner than asked for, since a longer one could not be made: ${expected(error).message}`,
     );
   });
   if (second === undefined) return first;

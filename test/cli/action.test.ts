@@ -239,7 +239,7 @@ test('the log of a job with wrong inputs says which, and what to set', async () 
     graphcred: USAGE: the input gsql-url must not hold a user name or password. Hint: remove them from the address, and give them as username and password
     graphcred: AUTH_FAILED: The server refused the credential. Check the input secret, or username and password.
     graphcred: NOT_FOUND: There is no such graph, or this user may not see it. Check the input graph.
-    graphcred: http://graph.invalid is reached without encryption: credentials can be read on the way. Use https if the server offers it
+    graphcred: no encryption at http://graph.invalid: credentials can be read on the way. Use https if the server offers it
     graphcred: NETWORK: Cannot reach http://graph.invalid: there is no such host. Hint: check the network, host and port, and that the server is running
     "
   `);

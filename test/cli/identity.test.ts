@@ -123,6 +123,7 @@ describe('the sources of a JWT', () => {
         source: 'identity',
         expiresAtUnix: CLAIMS.exp,
       });
+    expect((await b.run(`secret list --config ${config} -p p`, withJwt(''))).status).toBe(0);
     expect(fs.readFileSync(count, 'utf8')).toBe('\n');
     await b.run(`doctor --config ${config} -p p --store none`, withJwt(''));
     expect(fs.readFileSync(count, 'utf8')).toBe('\n\n');

@@ -100,6 +100,23 @@ describe.each(['3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
   });
 });
 
+test.each([
+  ['3.10.1', 2],
+  ['4.1.2', 0],
+])(
+  'on %s secret drop of an alias with a blank, which no GSQL statement can name, is exit %d',
+  async (serverVersion, status) => {
+    const secret = {
+      alias: 'a b',
+      value: 'k3v9q2m8x1c7b5n4l6h0g3f2d8s9a1p4',
+      user: 'tigergraph',
+      graph: 'demo',
+    };
+    const { run } = await bench({ serverVersion, secrets: [secret] });
+    expect((await run(['secret', 'drop', 'a b'])).status).toBe(status);
+  },
+);
+
 test('secret drop --revoke revokes and forgets what is saved in another store than that in force', async () => {
   const { run, json } = await bench({ serverVersion: '4.1.2' });
   await run('secret create ci --save');

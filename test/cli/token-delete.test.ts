@@ -127,6 +127,14 @@ test('logout --revoke forgets a token that the server no longer knows', async ()
   expect(await json('token list')).toMatchObject({ tokens: [] });
 });
 
+test('where nothing is held, token delete asks no server, which may be gone', async () => {
+  const { run, requests } = await bench();
+  const env = { GRAPHCRED_REST_URL: undefined };
+  expect((await run('token delete', { env })).status).toBe(3);
+  expect((await run('token delete --all --skip-missing', { env })).status).toBe(0);
+  expect(requests()).toEqual([]);
+});
+
 describe.each(['3.10.1', '4.1.2'])('a live token on %s', (serverVersion) => {
   // holds: C2.28
   test('is deleted by the id of its row, and an unknown id deletes nothing unless it is to be skipped', async () => {

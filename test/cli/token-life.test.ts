@@ -63,7 +63,9 @@ describe('the unit in which a 4.x server counts lifetimes', () => {
     const { status, stdout, stderr } = await run('token get');
     expect({ status, stderr }).toMatchObject({
       status: 0,
-      stderr: expect.stringMatching(/this token ends sooner than asked for, since a second request failed: /),
+      stderr: expect.stringMatching(
+        /this token ends sooner than asked for, since a longer one could not be made: /,
+      ),
     });
     expect((await run('token check --token-stdin', { stdin: stdout })).status).toBe(0);
     sandbox.addFault({ action: 'status', status: 500, route: 'POST /gsql/v1/tokens', nth: 2 });

@@ -171,6 +171,8 @@ const CASES: readonly (readonly [
   ['3.0: a mint that may have been done', mint, { serverVersion: '3.2.0' }, [504, '']],
   ['3.x: a list refused without a word', list, {}, [401, '']],
   ['3.x: a statement that is not understood, without a word', list, {}, '__GSQL__RETURN__CODE__,211'],
+  ['3.x: a return code below 0', list, {}, '__GSQL__RETURN__CODE__,-1'],
+  ['3.x: a return code that is no number', list, {}, '__GSQL__RETURN__CODE__,abc'],
   ['a life that is too long, without a word', mint, {}, '{"error":true,"code":"REST-3101"}'],
   ['a graph that is not there, without a word', mint, {}, '{"error":true,"code":"REST-1004"}'],
   ['4.0: a server without this path', create, { serverVersion: '4.0.0' }, [404, '']],

@@ -251,7 +251,6 @@ describe('the search for the version', () => {
     ['4.x without a colon', '4', '4.2.5', '200 GSQL version 4.2.5\n'],
     ['4.x that wants a login', '4', '4', '401'],
     ['4.x that wants a login, by 403', '4', '4', '403 {"error":true}'],
-    ['3.x that wants a login', '3.5', '3', '404', '401'],
     ['4.x by name', '4', '4', '200 GSQL version: GLE-7162\n'],
     ['3.x by a web page first', '3.0', '3.4.0', '200 <html></html>', '200 GSQL version: 3.4.0\n'],
     ['4.0 at the old path', '4', '4.0.0', '404', '200 GSQL version: 4.0.0\n'],
@@ -262,6 +261,7 @@ describe('the search for the version', () => {
 
   test.each([
     ['404', '404'],
+    ['404', '401'],
     ['200 <html>GSQL version: 4.2.2</html>', '200 <html>GSQL version: 3.9.3</html>'],
     ['404', '200 GSQL version: 2.6.0'],
   ])('%j and %j are UNSUPPORTED and lead to --server-version', async (...lines) => {

@@ -5,13 +5,6 @@ import { mayConcernOne } from '../tokens/revoker.js';
 import { forgetDropped, revokeTokensOf } from './minted-tokens.js';
 import { isNamed, type Listed, maskedLike, savedForServer } from './saved-secrets.js';
 
-/** Checks that each can be an alias on a server, and cannot change a GSQL statement. */
-export function checkSendable(aliases: readonly string[]): void {
-  const isSendable = (alias: string) => alias.length <= 128 && /^[^\s;"'`\\\p{C}]+$/u.test(alias);
-  const at = aliases.findIndex((alias) => !isSendable(alias));
-  if (at !== -1) throw noAlias(aliases, at, 'has a character that is not allowed, or is too long');
-}
-
 /** Returns the secrets to drop. The one that logs in comes last: the others can be dropped only as long as it works. */
 export async function planDrop(login: Login, aliases: readonly string[]): Promise<readonly Listed[]> {
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
@@ -23,16 +16,16 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
   if (odd.length > 0 || needsMasks || mayDropLogin)
     for (const { alias, masked } of await login.connection.listSecrets()) masks.set(alias, masked);
   const unknown = odd.find((alias) => !masks.has(alias));
-  if (unknown !== undefined) throw noAlias(aliases, aliases.indexOf(unknown), 'cannot be that of a secret');
+  if (unknown !== undefined) throw noAlias(aliases, aliases.indexOf(unknown));
   const secrets = aliases.map((alias) => ({ alias, masked: masks.get(alias) }));
   const own = await maskedLike(kind === 'secret' ? secrets : [], read);
   return [...secrets.filter((one) => !own.includes(one)), ...own];
 }
 
 /** The word itself is not repeated, since it may be a credential. */
-function noAlias(aliases: readonly string[], at: number, problem: string): GraphException {
+function noAlias(aliases: readonly string[], at: number): GraphException {
   const which = aliases.length === 1 ? 'The name' : `Name ${at + 1} of ${aliases.length}`;
-  const message = `${which} ${problem}; nothing was dropped.`;
+  const message = `${which} is not that of a secret; nothing was dropped.`;
   return usageError(message, ['see the secrets', { command: 'secret list' }]);
 }
 

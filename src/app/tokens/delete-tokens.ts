@@ -1,10 +1,11 @@
 import { findCredential } from '../../auth/choose.js';
 import type { Credential } from '../../auth/credential.js';
+import { isSamePair } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { tokenFromStdin } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
-import { STORES } from '../../store/store.js';
+import { STORES, type Store } from '../../store/store.js';
 import { forget } from './keep-token.js';
 import { listTokens, rowsHere, type TokenRow } from './list-tokens.js';
 import { failureOf, notDeletable, type Outcome, revokeTokens } from './revoke-tokens.js';
@@ -26,12 +27,9 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
     const none = `The database at ${run.target.gsqlUrl} does not know this token.`;
     return deletionOf(run, [await deleteGiven(run, all, credential, given)], skipMissing, none);
   }
-  const identity = credential && (await tokenCache(run, store, credential)).identity;
-  const rows = all.filter(({ id, record }) =>
-    identity
-      ? isOfOwner(record, identity, targets === 'every graph')
-      : targets === 'everything' || ids.includes(id),
-  );
+  const rows = credential
+    ? await rowsOfOwner(run, store, credential, all, targets === 'every graph')
+    : all.filter(({ id }) => targets === 'everything' || ids.includes(id));
   if (credential?.kind === 'jwt') throw notDeletable(rows.length > 0);
   const unknown = ids.filter((id) => !rows.some((row) => row.id === id));
   if (unknown.length > 0 || rows.length === 0) await run.stores.requireReadable(store);
@@ -51,6 +49,14 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
   if (credential && cause && outcomes.every(({ state }) => state === 'kept')) throw cause;
   const none = 'The server no longer knew any of these tokens.';
   return deletionOf(run, [...outcomes, ...gone], skipMissing, none);
+}
+
+async function rowsOfOwner(run: Run, store: Store, owner: Credential, all: TokenRow[], anyGraph: boolean) {
+  // Where nothing is stored for the servers, they are not asked for their version.
+  const here = all.filter(({ record }) => isSamePair(record.info, run.target));
+  if (here.length === 0) return here;
+  const { identity } = await tokenCache(run, store, owner);
+  return here.filter(({ record }) => isOfOwner(record, identity, anyGraph));
 }
 
 async function deleteGiven(

@@ -47,10 +47,10 @@ function reportLogin(invocation: Invocation, run: Run, inForce: string | undefin
   const document = { profile: name, file, host: target.host, saved, savedPassword, ...secret, ...person };
   const done = `Logged in to ${target.gsqlUrl} as profile "${name}" (${shortPath(file, ctx.home)}).`;
   report.done(document, `${done} ${whatIsSaved(login)}`.trim());
-  if (report.json || login.failure) return;
   const isDefault = defaultWith(settings.file?.config, name) === name;
   if (isHidden) report.note(`commands here use ${inForce}, and not this profile`);
   if (!isDefault) report.note(['to make it the default profile', { command: `profile use ${name}` }]);
+  if (report.json || login.failure) return;
   report.note(advice ?? ['next', { command: `token get${isDefault ? '' : ` -p ${name}`}` }]);
 }
 

@@ -1,6 +1,6 @@
 import { type Login, openLogin } from '../../app/gsql-login.js';
 import { createSecret } from '../../app/secrets/create-secret.js';
-import { checkSendable, dropEach, dropSecrets, planDrop } from '../../app/secrets/drop-secrets.js';
+import { dropEach, dropSecrets, planDrop } from '../../app/secrets/drop-secrets.js';
 import { planPrune } from '../../app/secrets/prune-secrets.js';
 import { rotateSecret } from '../../app/secrets/rotate-secret.js';
 import { savedAmong } from '../../app/secrets/saved-secrets.js';
@@ -62,7 +62,6 @@ export async function create(invocation: Invocation): Promise<undefined> {
 export async function drop(invocation: Invocation): Promise<undefined> {
   const { flags, report } = invocation;
   const aliases = [...new Set(invocation.args)];
-  checkSendable(aliases);
   const run = await openRun(invocation, { isStepwise: true });
   const login = await openLogin(run);
   const plan = await planDrop(login, aliases);

@@ -36,13 +36,13 @@ async function detectVersion(base: string, ask: Send): Promise<ServerVersion> {
 }
 
 /**
- * Reads the version from an answer. Some servers require a login for it: then the path says which they are.
+ * Reads the version from an answer. Some servers of 4.x require a login for it, and no others have its path.
  * A web page is the answer of something in front of the server, which protects every path.
  */
 function versionIn(reply: HttpReply, ofPath: '3' | '4'): ServerVersion | undefined {
   const { status, body } = reply;
   if (status === 401 || status === 403)
-    return isHtml(reply) || isOfRestServer(reply) ? undefined : versionOf(ofPath);
+    return ofPath === '3' || isHtml(reply) || isOfRestServer(reply) ? undefined : versionOf('4');
   const told = /^\s*GSQL version\b(?:(?::\s*|\s+)v?(\d{1,3}\.\d{1,3}(?:\.\d{1,5})?)\b)?/im.exec(body);
   // Builds between releases have a name in place of a number.
   return status === 200 && told ? versionOf(told[1] ?? ofPath) : undefined;
