@@ -1,14 +1,13 @@
 // Files and name servers that never answer. Time limits of requests are tested in test/cli/time-limit.test.ts.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
 import fs from 'node:fs';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
+import { gate } from '../helpers/gate.js';
 import { mountSkipReason } from '../helpers/keyring.js';
-import { listening, OWN_HOST } from '../helpers/ports.js';
+import { OWN_HOST } from '../helpers/ports.js';
 import { COMMAND, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
 
 /** Three times what `--timeout 2` allows. */
@@ -56,20 +55,29 @@ describe('what never ends', () => {
     else expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
   });
 
-  test.each(['secret list', 'status', 'doctor'])(
-    'Ctrl-C ends %s with 130, and JSON says so',
-    async (line) => {
-      const { env } = await sandboxFor(temporaryHome());
-      const silent = createServer();
-      const url = await listening(silent);
-      const own = { ...env, GRAPHCRED_GSQL_URL: url, GRAPHCRED_REST_URL: url };
-      const { child, ended } = start([...line.split(' '), '-o', 'json'], own);
-      await once(silent, 'connection');
-      child.kill('SIGINT');
-      const { status, stderr } = await ended;
-      expect([status, JSON.parse(stderr)]).toMatchObject([130, { error: { code: 'CANCELLED' } }]);
-    },
-  );
+  const UNCHANGED = 'Interrupted; nothing was changed.';
+  test.each([
+    ['secret list', /^GET .*secrets/, UNCHANGED],
+    ['status', /^GET .*version/, UNCHANGED],
+    ['doctor', /^GET .*version/, UNCHANGED],
+    ['api /graph/demo', /^GET .*demo/, UNCHANGED],
+    ['api /graph/demo -d {}', /^POST .*demo/, expect.stringContaining('may have carried out the request')],
+  ])('Ctrl-C ends %s with 130, and JSON says what was done', async (line, route, message) => {
+    const { sandbox, env } = await sandboxFor(temporaryHome(), { serverVersion: '4.1.2' });
+    let interrupt = () => {};
+    const url = await gate(sandbox.gsqlUrl, route, async () => {
+      interrupt();
+      await running.ended;
+    });
+    const own = { ...env, GRAPHCRED_GSQL_URL: url, GRAPHCRED_REST_URL: `${url}/restpp` };
+    const running = start([...line.split(' '), '-o', 'json'], own);
+    interrupt = () => running.child.kill('SIGINT');
+    const { status, stderr } = await running.ended;
+    expect([status, JSON.parse(stderr.split('\n').at(-2) ?? '')]).toMatchObject([
+      130,
+      { error: { code: 'CANCELLED', message } },
+    ]);
+  });
 
   test.skipIf(noMounts).each(['token get', 'secret create', 'status', 'doctor'])(
     'if the name server does not answer, %s ends in time',
