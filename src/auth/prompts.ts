@@ -74,10 +74,10 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     ...(namesServer(settings) ? [] : hintWithoutServer(run)),
     ...setButEmpty(run),
     missing && 'check the name of the secret, or log in again',
-    ...(hasToken && mints ? ['to use the token itself', { command: 'api /PATH' }, 'to get another'] : []),
     `${missing ? 'or ' : ''}${how}`,
     mints && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET or GRAPHCRED_SECRET_FILE`,
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
+    ...(hasToken && mints ? ['to use the token itself', { command: 'api /PATH' }] : []),
   ];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
   const cannot = mints ? 'get another token' : 'log in here';
@@ -100,10 +100,10 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   const correct = pair ? '' : `correct the address (${source}), or `;
   const add = pair?.gsqlUrl === target.gsqlUrl && !target.restUrl && `add --rest-url ${pair.restUrl}, or `;
   const leave = named?.level === 'flag' ? `${add || ''}leave ${named.label} out, or ` : correct;
-  const give = `${leave}give the credential for these servers: --username and --password-stdin, or ${options}`;
+  const give = `${leave}give the credential for ${target.gsqlUrl}: --username and --password-stdin, or ${options}`;
   const hint = [give, ...setButEmpty(run)];
   if (credential) return mismatch(run, pair, credential.label, hint);
-  const message = `${what} is needed: ${describeLeftOut(leftOut, settings)}.`;
+  const message = `${what} is needed. ${describeLeftOut(leftOut, settings)}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 

@@ -72,7 +72,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const holds = valueOnStdin(invocation);
   const input = settingsInput({ ctx, flags: { ...flags, ...moreFlags } });
   const { configDir, stateDir, foreign } = input;
-  if (foreign) report.warn(`${foreign.path} ${foreign.why}, so nothing is read from it or kept there`);
+  if (foreign) report.warn(`${foreign.path}, named by ${foreign.variable}, is not used: it ${foreign.why}`);
   const found = await (profile === 'own' ? findOwnConfig(input) : configInForce(invocation, input));
   const { file } = found;
   const settings = resolveSettings(input, file, { needsProfile: profile === 'existing' });

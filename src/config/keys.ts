@@ -259,7 +259,7 @@ export function valueOfVariable(name: string, set: string | undefined, isWord: b
     if (at !== -1)
       throw usageError(
         `There is ${what} in ${name}, at character ${at + 1} of ${value.length}.`,
-        'set it to the value alone; in a file for docker --env-file, write no quotation marks and no spaces around =',
+        'set it to the value alone, on one line; in a file for docker --env-file, without quotation marks and spaces around =',
       );
   }
   return value;

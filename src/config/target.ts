@@ -89,8 +89,9 @@ export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settin
   const names = [...new Set(named.map(({ key, label, level }) => (isInFile(level) ? key : label)))];
   const ofFile = isInFile(set[0]?.level) ? ` of ${source}` : '';
   const [are, they] = names.length > 1 ? ['are', 'they are'] : ['is', 'it is'];
-  const inForce = `${describePair(targetOf(settings), pair)}, named by ${namedBy(settings)?.label}`;
-  return `${names.join(', ')}${ofFile} ${are} for ${describePair(pair)}, so ${they} not used for ${inForce}`;
+  const why = pair ? `${they} for ${describePair(pair)}` : 'the address there is not valid';
+  const inForce = `${namedBy(settings)?.label} names ${describePair(targetOf(settings), pair)}`;
+  return `${names.join(', ')}${ofFile} ${are} not used: ${why}, and ${inForce}`;
 }
 
 /** Returns what names the servers in force: a URL or host, else a port of the default host. */
@@ -166,9 +167,8 @@ function requireHost({ named: port }: Layer, lower: readonly Layer[]): void {
   if (port === undefined || isServerName(port) || other === undefined) return;
   const { source, level } = port;
   const host = nameOf('host', level);
-  const second = nameOf(port.key === 'gsqlPort' ? 'restPort' : 'gsqlPort', level);
-  const both = `add ${host}, and ${second} if that is not the usual port`;
-  throw needs(source, host, `${both}; or leave ${source} out, to use the servers of ${other.source}`);
+  const give = `add ${host}, and the other port if that is not the usual one`;
+  throw needs(source, host, `${give}; or leave the ports out, to use the servers of ${other.source}`);
 }
 
 function needs(part: string, beside: string, hint: string): GraphException {

@@ -29,8 +29,8 @@ export function cannotWrite(where: string, error: unknown, code: ErrorCode = 'ST
   const isDisk = ['ENOSPC', 'EDQUOT', 'EROFS'].includes(errno);
   const isFile = ['EEXIST', 'ENOTDIR'].includes(errno);
   const mend = isFile ? 'move that file away' : 'check the path, and the owner and mode of its folder';
-  const hint = isDisk ? 'make that disk writable, with some free space' : mend;
-  return new GraphException(isDisk ? 'STORE_UNAVAILABLE' : code, message, { hint });
+  const ofDisk = errno === 'EROFS' ? 'make that disk writable' : 'free some space on that disk';
+  return new GraphException(isDisk ? 'STORE_UNAVAILABLE' : code, message, { hint: isDisk ? ofDisk : mend });
 }
 
 /** Creates a folder and its parents, mode 0700. Node's recursive form tries for ever where none can be, as in /proc. */

@@ -71,7 +71,7 @@ export function readTls(given: string): { cert: string; key: string } {
 export function readKey(file: string): string {
   const key = read(file).replace(/\r?\n$/, '');
   if (key === '' || /PRIVATE KEY-----/.test(key))
-    throw new Error(`The file ${file} holds no public key and no secret.`);
+    throw new Error(`The file ${file} must hold a public key (PEM) or the text of a secret.`);
   return key;
 }
 

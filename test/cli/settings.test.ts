@@ -255,7 +255,7 @@ test('nothing is read from the home of another user, or made in it', async () =>
   const owner = `belongs to another user (uid ${fs.statSync(home).uid})`;
   expect(await run('token get', { env, cwd: '/' })).toMatchObject({
     status: 0,
-    stderr: expect.stringContaining(`${home} ${owner}, so nothing is read from it or kept there`),
+    stderr: expect.stringContaining(`warning: ${home}, named by HOME, is not used: it ${owner}`),
   });
   expect(await run('token get --store file', { env, cwd: '/' })).toMatchObject({
     status: 6,
@@ -301,7 +301,9 @@ test('a home that cannot be reached is told as that, and nothing is said of its 
     const env = { GRAPHCRED_STORE: undefined, XDG_STATE_HOME: HOME };
     expect(await run('token get', { env })).toMatchObject({
       status: 0,
-      stderr: expect.stringContaining(`${HOME} cannot be reached (${code}), so nothing is read from it`),
+      stderr: expect.stringContaining(
+        `${HOME}, named by XDG_STATE_HOME, is not used: it cannot be reached (${code})`,
+      ),
     });
   }
 });
@@ -318,7 +320,7 @@ test.each([
   const env = { GRAPHCRED_STORE: undefined, CI: '1' };
   expect(await run('secret list', { env })).toMatchObject({ status: 0 });
   const { stderr } = await run('config show', { env });
-  expect(stderr).toMatch(new RegExp(`${key}.* of profile default is for .*, so it is not used for `));
+  expect(stderr).toMatch(new RegExp(`${key}.* of profile default is not used: it is for `));
 });
 
 // holds: C4.7

@@ -51,6 +51,6 @@ describe('the string forms of the options', () => {
 
   it('read the names of certificates with a drive letter, and no empty key', () => {
     expect(() => readTls('C:\\tls\\cert.pem:D:\\tls\\key.pem')).toThrow('C:\\tls\\cert.pem cannot be read');
-    expect(() => readKey('/dev/null')).toThrow('holds no public key and no secret');
+    expect(() => readKey('/dev/null')).toThrow('must hold a public key');
   });
 });

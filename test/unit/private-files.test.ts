@@ -76,7 +76,8 @@ describe('a folder', () => {
 });
 
 test.each([
-  ['ENOSPC', 'the disk is full', 'make that disk writable, with some free space'],
+  ['ENOSPC', 'the disk is full', 'free some space on that disk'],
+  ['EROFS', 'the file system is read-only', 'make that disk writable'],
   ['EIO', 'EIO', CHECK_PATH],
   [undefined, 'unknown error', CHECK_PATH],
 ])('the error %s of the system is told as "%s"', (code, reason, hint) => {

@@ -18,7 +18,7 @@ export async function checkTls({ run: { target, settings } }: Facts): Promise<Ch
   const { gsqlUrl, restUrl = gsqlUrl } = target;
   if (![gsqlUrl, restUrl].every(isSecureUrl))
     return warn('http: others on the network can read credentials', 'use https if the server offers it');
-  if (gsqlUrl.startsWith('http:')) return skipped('http, on this machine only');
+  if (gsqlUrl.startsWith('http:')) return skipped('plain http, but the server is on this machine');
   if (!settings.insecure) return ok('the certificate is trusted');
   const giveCa = 'give the CA certificate with --ca FILE, and do not turn the check off (tls.insecure)';
   return warn('certificates are not checked', giveCa);

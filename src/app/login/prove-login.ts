@@ -52,8 +52,8 @@ async function findUsable(run: Run, saved: Store | 'ignored', savePassword: bool
   const { kind, label, level } = credential;
   if (kind === 'jwt')
     throw usageError(
-      `A JWT (${label}) is not saved by a login.`,
-      'write jwtFile or jwtCommand into the profile, or log in with a password or a secret',
+      `A login cannot save a JWT (${label}).`,
+      'write jwtFile or jwtCommand into the profile; or leave the JWT out, and give a password or a secret',
     );
   const secret = run.ports.stdin.holds === 'secret' ? '--secret-stdin' : kind === 'secret' && label;
   if (secret && savePassword)

@@ -102,7 +102,7 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
   } catch (error) {
     const { code, message, fix, ambiguous, retryable } = expected(error);
     if (meanwhile === undefined && !ambiguous) throw error;
-    const resume = `the rotation of "${old.alias}" is not finished; to go on with it`;
+    const resume = `to finish the rotation of "${old.alias}"`;
     const lost = `drop the secret "${next}", which may have been made, but whose value is lost`;
     const again = [
       ...(meanwhile ? [] : [lost, { command: `secret drop ${next} --ignore-missing` }]),

@@ -78,9 +78,10 @@ async function deleteGiven(
 
 function nothingHeld({ settings, target }: Run, credential: Credential | undefined): string {
   if (!credential) return 'This machine holds no token.';
-  const by = credential.kind === 'password' ? `user "${credential.username}"` : credential.label;
-  const whose = settings.tokenLabel === undefined ? by : `"${settings.tokenLabel}"`;
-  return `No token of ${whose} for ${target.gsqlUrl} is stored on this machine.`;
+  const by =
+    credential.kind === 'password' ? `of user "${credential.username}"` : `made with ${credential.label}`;
+  const whose = settings.tokenLabel === undefined ? by : `of "${settings.tokenLabel}"`;
+  return `No token ${whose} for ${target.gsqlUrl} is stored on this machine.`;
 }
 
 function noteShared({ ports, stores }: Run, tokens: readonly TokenRow[]): void {

@@ -162,9 +162,7 @@ const PROVIDER_REASONS: Readonly<Record<string, string>> = {
 };
 
 const CHECK_ISSUER: Hint = [
-  'check oidc.issuer and oidc.clientId',
-  { command: 'config show' },
-  'then look at the provider',
+  'check oidc.issuer and oidc.clientId (or --oidc-issuer, --oidc-client-id), and the provider',
   { command: 'doctor' },
 ];
 

@@ -124,7 +124,7 @@ function statusText(status: Status, paint: Colours, invocation: Invocation): str
 
 const WHY: Readonly<Record<string, string>> = {
   defaultProfile: 'the default profile',
-  default: 'no profile is chosen',
+  default: 'none was chosen',
 };
 
 function nextStep(status: Status): Hint {
