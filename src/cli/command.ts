@@ -31,8 +31,8 @@ export interface CommandSpec {
   readonly worksWithoutProjectFile?: boolean;
   /** Whether the command asks nobody anything, whatever the settings say: it runs in monitors, and its output is pasted. */
   readonly asksNothing?: boolean;
-  /** Whether the command handles Ctrl-C itself: a cached token does not load what does, and `exec` has a program to end. */
-  readonly handlesSignals?: boolean;
+  /** Whether the command changes something on the server and, after Ctrl-C, reports what was done. */
+  readonly writes?: boolean;
   readonly notes?: string;
   /** Loads the command itself, which returns the exit status; nothing means 0. */
   readonly load: () => Promise<(invocation: Invocation) => Promise<number | undefined>>;

@@ -41,8 +41,8 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
       const execute = await chosen.spec.load();
       return (await execute({ ctx, report, interruption, ...chosen })) ?? 0;
     };
-    // After Ctrl-C a command says how far it came.
-    return await (chosen.spec.handlesSignals ? start() : interruption.during(start));
+    // After Ctrl-C a command that changes something reports how far it came.
+    return await (chosen.spec.writes ? interruption.during(start) : start());
   } catch (error) {
     return fail(error, report);
   }

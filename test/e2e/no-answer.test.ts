@@ -5,7 +5,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryHome } from '../helpers/cli.js';
-import { gate } from '../helpers/gate.js';
 import { mountSkipReason } from '../helpers/keyring.js';
 import { OWN_HOST } from '../helpers/ports.js';
 import { COMMAND, sandboxFor, standaloneSkipReason, start } from '../helpers/process.js';
@@ -53,30 +52,6 @@ describe('what never ends', () => {
     if (what !== 'the store key')
       expect({ failed: status !== 0, stdout }).toEqual({ failed: true, stdout: '' });
     else expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^[a-z0-9]{32}\n$/) });
-  });
-
-  const UNCHANGED = 'Interrupted; nothing was changed.';
-  test.each([
-    ['secret list', /^GET .*secrets/, UNCHANGED],
-    ['status', /^GET .*version/, UNCHANGED],
-    ['doctor', /^GET .*version/, UNCHANGED],
-    ['api /graph/demo', /^GET .*demo/, UNCHANGED],
-    ['api /graph/demo -d {}', /^POST .*demo/, expect.stringContaining('may have carried out the request')],
-  ])('Ctrl-C ends %s with 130, and JSON says what was done', async (line, route, message) => {
-    const { sandbox, env } = await sandboxFor(temporaryHome(), { serverVersion: '4.1.2' });
-    let interrupt = () => {};
-    const url = await gate(sandbox.gsqlUrl, route, async () => {
-      interrupt();
-      await running.ended;
-    });
-    const own = { ...env, GRAPHCRED_GSQL_URL: url, GRAPHCRED_REST_URL: `${url}/restpp` };
-    const running = start([...line.split(' '), '-o', 'json'], own);
-    interrupt = () => running.child.kill('SIGINT');
-    const { status, stderr } = await running.ended;
-    expect([status, JSON.parse(stderr.split('\n').at(-2) ?? '')]).toMatchObject([
-      130,
-      { error: { code: 'CANCELLED', message } },
-    ]);
   });
 
   test.skipIf(noMounts).each(['token get', 'secret create', 'status', 'doctor'])(

@@ -34,13 +34,13 @@ describe.skipIf(!python)('on a terminal', () => {
     expect(sandbox.requests.filter(({ login }) => login !== 'none')).toHaveLength(1);
   });
 
-  const ENDED = { screen: 'graphcred: Interrupted; nothing was changed.', restored: true, cursorShown: true };
+  const ENDED = { screen: '', restored: true, cursorShown: true };
   test.each([
-    ['Ctrl-C', (terminal: Terminal) => terminal.type(KEYS.ctrlC), { status: 130, ...ENDED }],
-    ['SIGTERM', (terminal: Terminal) => terminal.signal('SIGTERM'), { status: 143, ...ENDED }],
+    ['Ctrl-C', (terminal: Terminal) => terminal.type(KEYS.ctrlC), { status: -2, ...ENDED }],
+    ['SIGTERM', (terminal: Terminal) => terminal.signal('SIGTERM'), { status: -15, ...ENDED }],
     ['the end of the window', (terminal: Terminal) => terminal.close(), { status: -1 }],
   ])(
-    '%s takes the line about a wait away, and the program says that nothing was changed',
+    '%s takes the line about a wait away and ends the program as it would without it',
     async (_, end, expected) => {
       const { env } = await sandboxFor(temporaryHome(), { faults: [{ action: 'delay', ms: 600_000 }] });
       const terminal = onTerminal(['secret', 'list', ...NOTHING_KEPT], { env });

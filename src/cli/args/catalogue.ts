@@ -28,6 +28,7 @@ function command(
 
 export const COMMANDS: readonly CommandSpec[] = [
   command('login', async () => (await import('../commands/login.js')).execute, {
+    writes: true,
     summary: 'log in and save a profile',
     examples: [
       'graphcred login',
@@ -57,12 +58,14 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   TOKEN_GET,
   command('token refresh', async () => (await import('../commands/token.js')).refresh, {
+    writes: true,
     summary: 'give the cached token a new lifetime, counted from now (3.x)',
     examples: ['graphcred token refresh --lifetime 12h'],
     notes: 'Servers of version 4.x cannot do this; use graphcred token get --fresh there.',
     options: [...TOKENS, TOKEN_STDIN],
   }),
   command('token delete [id...]', async () => (await import('../commands/token.js')).remove, {
+    writes: true,
     summary: 'delete cached tokens, on the server and here',
     examples: [
       'graphcred token delete',
@@ -89,7 +92,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [...LISTING, TOKEN_STDIN],
   }),
   command('exec [command...]', async () => (await import('../commands/exec.js')).execute, {
-    handlesSignals: true,
     summary: 'run a command with a token in its environment (TG_API_TOKEN)',
     examples: [
       'graphcred exec -- python3 load.py',
@@ -101,7 +103,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [...RUNNING, option('--revoke', 'get a token for this run, and revoke it when the run ends')],
   }),
   command('proxy [command...]', async () => (await import('../commands/proxy.js')).execute, {
-    handlesSignals: true,
     summary: 'run a local server that adds a valid token to every request',
     examples: [
       'graphcred proxy -- python3 load.py',
@@ -124,23 +125,27 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: SECRETS,
   }),
   command('secret create [alias]', async () => (await import('../commands/secret.js')).create, {
+    writes: true,
     summary: 'create a secret; its value is shown only once',
     examples: ['graphcred secret create ci --graph demo', 'graphcred secret create ci --save'],
     notes: 'It needs a login: a password, a secret or a JWT. Without an alias the server makes one up.',
     options: [...SECRETS, option('--save', 'keep the value in the store and print no value')],
   }),
   command('secret drop <alias...>', async () => (await import('../commands/secret.js')).drop, {
+    writes: true,
     summary: 'drop secrets by alias',
     examples: ['graphcred secret drop ci', 'graphcred secret drop old older --ignore-missing --yes'],
     options: [...SECRETS, ...SKIP_MISSING, REVOKE_MINTED, option('-y, --yes', 'do not ask about several')],
   }),
   command('secret rotate <alias>', async () => (await import('../commands/secret.js')).rotate, {
+    writes: true,
     summary: 'replace the value of a secret; one of both values works at all times',
     examples: ['graphcred secret rotate ci', 'graphcred secret rotate ci -p prod -o json'],
     notes: 'If it is interrupted, run it again: it continues where it stopped.',
     options: [...SECRETS, option('--print', 'print the new value even if it is saved here'), REVOKE_MINTED],
   }),
   command('secret prune', async () => (await import('../commands/secret.js')).prune, {
+    writes: true,
     summary: 'drop generated secrets (AUTO_GENERATED_ALIAS_*), never one that this machine uses',
     examples: ['graphcred secret prune --dry-run', 'graphcred secret prune --yes'],
     notes:
@@ -148,6 +153,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [...SECRETS, option('--dry-run', 'only list what would be dropped'), YES],
   }),
   command('logout', async () => (await import('../commands/logout.js')).execute, {
+    writes: true,
     summary: 'delete the stored tokens, secrets and password of this user',
     examples: ['graphcred logout -p prod', 'graphcred logout --revoke'],
     options: [
@@ -231,7 +237,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [],
   }),
   command('sandbox [command...]', async () => (await import('../commands/sandbox.js')).execute, {
-    handlesSignals: true,
     summary: 'run a local imitation of both servers, for practice and tests',
     examples: ["graphcred sandbox --server-version 4.1.2 -- sh -c 'graphcred secret list'"],
     notes: 'It is not the real database. It listens on this machine only; with a command, on free ports.',

@@ -17,7 +17,6 @@ export function parseTokenGet([group, command, ...argv]: readonly string[]): Cho
 /** Stands alone, because `token get` is called in loops and must not load the table of all other commands. */
 export const TOKEN_GET: CommandSpec = {
   path: 'token get',
-  handlesSignals: true,
   summary: 'print a token: the cached one while it is valid, else a new one',
   examples: [
     'graphcred token get -o header | curl -H @- http://127.0.0.1:9000/echo',

@@ -34,8 +34,6 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     // Without a token the connection keeps its login, which may be a JWT.
     if (token) connection.apiToken = token;
     const server = isService ? 'service' : 'rest';
-    // From here on a signal ends the request, and the error says what it may have done.
-    run.ports.interruption.begin();
     const reply = await connection[server](method, route, { body, keepRefusal: true });
     const { restUrl, gsqlUrl } = await connection.baseUrls();
     const about = !isService && restUrl === gsqlUrl ? NOT_REST : '';
