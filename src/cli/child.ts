@@ -25,17 +25,22 @@ export async function runToEnd(
   args: readonly string[],
   prepare: (run: Run) => Promise<{ env: Context['env']; finish: () => Promise<GraphException | undefined> }>,
 ): Promise<number> {
-  const { report } = invocation;
-  const prepared = await openRun(invocation)
-    .then(prepare)
-    .catch((error) => {
-      if (isOfOptions(error, invocation)) throw error;
-      // The exit status for a failure before the command ran; `error.code` gives the cause.
-      return fail(error, report, 125);
-    });
-  if (typeof prepared === 'number') return prepared;
-  const status = await runChild(invocation, args, prepared.env);
-  const failure = await prepared.finish();
+  const { report, interruption } = invocation;
+  // Signals are listened for without a gap: in one, a token that was minted would live on unseen.
+  const started = await interruption.during(async () => {
+    const prepared = await openRun(invocation)
+      .then(prepare)
+      .catch((error) => {
+        if (isOfOptions(error, invocation)) throw error;
+        // The exit status for a failure before the command ran; `error.code` gives the cause.
+        return fail(error, report, 125);
+      });
+    if (typeof prepared === 'number') return prepared;
+    return { ended: runChild(invocation, args, prepared.env), finish: prepared.finish };
+  });
+  if (typeof started === 'number') return started;
+  const status = await started.ended;
+  const failure = await started.finish();
   if (failure && status === 0) return fail(failure, report);
   if (failure) report.warn(failure.message);
   return status;

@@ -212,3 +212,22 @@ test('signals during the revocation neither stop it nor change the exit status',
   expect(await running.ended).toMatchObject({ status: 130, signal: null });
   expect(await statusFor(sandbox, token)).toBe(403);
 });
+
+// holds: C8.3
+test('a signal between the mint and the command neither kills exec alone nor is lost, and the token is revoked', async () => {
+  const home = temporaryHome();
+  const { sandbox, env } = await sandboxFor(home);
+  let signal = () => {};
+  let token = '';
+  const url = await gate(sandbox.restUrl, /^POST .requesttoken/, async (answer) => {
+    token = JSON.parse(answer).token;
+    signal();
+  });
+  for (const delay of [0, 2, 4, 6, 8, 12]) {
+    signal = () => void setTimeout(() => running.child.kill('SIGTERM'), delay);
+    const own = { ...env, GRAPHCRED_REST_URL: url, GRAPHCRED_STORE: 'none' };
+    const running = exec(own, '--revoke', '--', 'sleep', '1000');
+    expect(await running.ended).toMatchObject({ status: 143, signal: null });
+    expect(await statusFor(sandbox, token)).not.toBe(200);
+  }
+});
