@@ -1,14 +1,12 @@
 import { type ConfigText, notTrusted } from '../config/find.js';
-import { isInFile, RUNS_OR_READS, type Settings, type SettingsInput } from '../config/keys.js';
-import { loadConfig, resolveSettings } from '../config/settings.js';
+import { type LoadedFile, RUNS_OR_READS, type SettingsInput } from '../config/keys.js';
+import { loadConfig, resolveSettings, settingsOfFile } from '../config/settings.js';
 import { targetOf } from '../config/target.js';
 import { serversOf } from '../core/endpoints.js';
 import { maskLogin } from '../core/redact.js';
 import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
 import { prompterOf, whyNotAsked } from './output/prompt.js';
-import { singleLine } from './output/report.js';
-import { shorten } from './output/table.js';
 
 /** Asks on a terminal whether to use a config file. @throws GraphException CONFIG_UNTRUSTED if not; CONFIG_INVALID */
 export async function askTrust(invocation: Invocation, input: SettingsInput, nearest: ConfigText) {
@@ -16,9 +14,8 @@ export async function askTrust(invocation: Invocation, input: SettingsInput, nea
   const refusal = notTrusted(nearest);
   if (nearest.place !== 'project' || !canAsk(invocation, input)) throw refusal;
   const file = await loadConfig(nearest);
-  const settings = resolveSettings(input, file, { needsProfile: false });
   report.warn(`${nearest.path} is not trusted; before you use it, look at what it sets:`);
-  for (const line of [...describeFile(nearest), ...describeUse(settings)]) ctx.stderr.write(`  ${line}\n`);
+  for (const line of [...describeFile(nearest), ...describeUse(file)]) ctx.stderr.write(`  ${line}\n`);
   if (await prompterOf(invocation).yes('Use it for this call?')) return file;
   throw refusal;
 }
@@ -34,23 +31,34 @@ export function describeFile({ path: file, stat }: Pick<ConfigText, 'path' | 'st
   return [`file             ${file}`, ...owner].map(asLine);
 }
 
-/** Describes what a config file decides: both addresses, and everything it runs or reads, a line for each. */
-export function describeUse(settings: Settings): string[] {
-  const { endpoints, gsqlUrl, restUrl } = targetOf(settings);
-  const rest =
-    restUrl ?? `${serversOf(endpoints, { restBehindGsql: false }).restUrl} (3.x) or ${gsqlUrl}/restpp (4.x)`;
-  const keys = RUNS_OR_READS.flatMap((key) => {
-    const [set] = settings.all[key];
-    if (set === undefined || !isInFile(set.level)) return [];
-    const text =
-      typeof set.value === 'string' ? set.value : set.value.map((word) => shellWord(word)).join(' ');
-    return [`${key.padEnd(15)}  ${key === 'redis.url' ? maskLogin(text) : text}`];
+/** Describes all that a config file decides: the addresses of each profile, and everything it runs or reads, a line for each. */
+export function describeUse(file: LoadedFile): string[] {
+  const { config } = file;
+  const names = [...config.profiles.keys()];
+  const shown = names.includes(config.defaultProfile ?? 'default') ? names : [undefined, ...names];
+  const servers = shown.flatMap((name) => {
+    const { endpoints, gsqlUrl, restUrl } = targetOf(settingsOfFile(file, name));
+    const old = serversOf(endpoints, { restBehindGsql: false }).restUrl;
+    const rest = restUrl ?? `${old} (3.x) or ${gsqlUrl}/restpp (4.x)`;
+    const title = name === undefined ? [] : [`profile          ${name}`];
+    return [...title, `GSQL server      ${gsqlUrl}`, `REST server      ${rest}`];
   });
-  return [`GSQL server      ${gsqlUrl}`, `REST server      ${rest}`, ...keys].map(asLine);
+  const tables = [['', config.defaults] as const, ...config.profiles];
+  const keys = tables.flatMap(([name, table]) =>
+    RUNS_OR_READS.flatMap((key) => {
+      const value = table[key];
+      if (value === undefined) return [];
+      const plain = key === 'redis.url' ? maskLogin(`${value}`) : `${value}`;
+      const text = Array.isArray(value) ? value.map((word) => shellWord(word)).join(' ') : plain;
+      return [`${key.padEnd(15)}  ${text}${name && ` (profile ${name})`}`];
+    }),
+  );
+  // The addresses come last, however long a value is.
+  return [...keys, ...servers].map(asLine);
 }
 
-/** Returns one line, whatever the file holds. A longer one would push the rest off the screen. */
+/** Returns one line, whatever the file holds, in which nothing is hidden: what looks like a comment may not be one. */
 function asLine(text: string): string {
-  const escaped = (blank: string) => `\\u{${blank.codePointAt(0)?.toString(16)}}`;
-  return shorten(singleLine(text.replace(/(?! )[\p{Z}\p{Cf}]/gu, escaped)), 400);
+  const escaped = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
+  return text.replace(/(?! )[\p{Z}\p{C}]/gu, escaped);
 }

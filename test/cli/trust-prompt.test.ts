@@ -52,13 +52,25 @@ test('the question shows addresses, programs and files before an untrusted file 
     expect(shown).toContain(part);
 });
 
-test('a value of the file can neither fill the screen nor hide where a word ends', async () => {
+test('a value of the file can hide neither its end nor where a word or a line ends, and the addresses come last', async () => {
   const { shown } = await askAbout({
     host: 'https://a.example',
-    secretCommand: ['pass', 'show a', `x${'\u3000'.repeat(3000)}y`],
+    secretCommand: ['sh', '-c', `x\u3000y # see docs\nrm z${' '.repeat(500)}; end`],
   });
-  expect(shown).toContain("secretCommand pass 'show a' 'x\\u{3000}\\u{3000}");
-  expect(Math.max(...shown.split('\n').map(({ length }) => length))).toBeLessThan(450);
+  expect(shown).toMatch(
+    /secretCommand sh -c 'x\\u\{3000\}y # see docs\\u\{a\}rm z ; end'\n.*GSQL server https:\/\/a/,
+  );
+});
+
+test('the question shows what every profile runs and reads', async () => {
+  const { shown } = await askAbout({
+    profiles: {
+      default: { host: 'https://a.example' },
+      other: { gsqlUrl: 'https://b.example', tls: { ca: 'evil.pem' } },
+    },
+  });
+  for (const part of ['tls.ca evil.pem (profile other)', 'GSQL server https://b.example'])
+    expect(shown).toContain(part);
 });
 
 test.each(['$(touch pwn)', "it's", 'plain'])(
@@ -86,15 +98,12 @@ test.each(['-q', '-o json'])('config trust shows all that it approves, with %s t
     profiles,
   });
   const { stderr } = await run(`config trust ${option}`, { cwd: path.join(home, 'project') });
-  expect(stderr.match(/https:\/\/\w+\.example:14240$|secretCommand +.*/gm)).toEqual(
-    // A credential of the top level is for the server there.
-    [
-      'https://top.example:14240',
-      expect.stringMatching(/ \.\/own$/),
-      'https://one.example:14240',
-      'https://two.example:14240',
-    ],
-  );
+  expect(stderr.match(/https:\/\/\w+\.example:14240$|secretCommand +.*/gm)).toEqual([
+    'secretCommand    ./own',
+    'https://top.example:14240',
+    'https://one.example:14240',
+    'https://two.example:14240',
+  ]);
 });
 
 // holds: C3.16

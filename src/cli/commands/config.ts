@@ -1,7 +1,7 @@
 import { shortPath } from '../../app/format.js';
 import { listSettings } from '../../app/list-settings.js';
 import { approve, describeSearch, findConfigs, readConfig } from '../../config/find.js';
-import { loadConfig, settingsOfFile } from '../../config/settings.js';
+import { loadConfig } from '../../config/settings.js';
 import { GraphException } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
@@ -48,15 +48,8 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   // The file is checked first, so that only a file that graphcred can use is approved.
   const place = location.place === 'named' ? 'project' : location.place;
   const file = await loadConfig({ ...read, place });
-  const profiles = [...file.config.profiles.keys()];
   // What is approved is shown whole, also with -q.
-  const show = (profile?: string) => describeUse(settingsOfFile(file, profile)).forEach(report.ask);
-  describeFile(file).forEach(report.ask);
-  if (!profiles.includes(file.config.defaultProfile ?? 'default')) show();
-  for (const profile of profiles) {
-    report.ask(`with profile "${profile}", commands use:`);
-    show(profile);
-  }
+  for (const line of [...describeFile(file), ...describeUse(file)]) report.ask(line);
   const canPrompt = canAsk(invocation, settingsInput(invocation));
   const asker = { canPrompt, prompter: prompterOf(invocation) };
   await confirm(invocation, asker, 'Trust it until its content changes?', 'Nothing was trusted.');
