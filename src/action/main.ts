@@ -10,7 +10,6 @@ void runStep(async () => {
   const isRevoked = input('oidc-issuer') === '' && switchInput('revoke', true);
   const isExported = switchInput('export', false);
   requireRunnerFiles(env, ['GITHUB_STATE', 'GITHUB_OUTPUT', 'GITHUB_ENV'], 'The action');
-  // A token that will be revoked must not be that of another job of a matrix too.
   const got = await graphcred(['token', 'get', ...(isRevoked ? ['--fresh'] : [])]);
   const { token = '', expiresAt = '', serverVersion = '' } = got;
   mask(token);

@@ -14,8 +14,9 @@ void runStep(async () => {
         'HOST_MISMATCH',
         `The token was made by ${then}, but the inputs now name ${address()}. Write the addresses into the workflow, or take them from vars, because later steps can change env.`,
       );
-    await graphcred(['token', 'delete', '--token-stdin', '--skip-missing', '--timeout', '10'], token);
-    log('notice', 'the token is revoked');
+    const words = ['token', 'delete', '--token-stdin', '--skip-missing', '--timeout', '10'];
+    const { deleted } = await graphcred(words, token);
+    log('notice', deleted ? 'the token is revoked' : 'the server no longer knew the token');
   } catch (error) {
     log('error', `the token was not revoked; it is valid until ${expiresAt}`);
     throw error;

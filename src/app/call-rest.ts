@@ -14,17 +14,20 @@ export async function callRest<Reply extends { readonly refusal?: GraphException
   run: Run,
   send: (token: Sensitive) => Promise<Reply>,
 ): Promise<Reply> {
-  if (run.settings.waitMs > 0) await waitUntilUp(run, await findVersion(run));
+  const sendWhenUp = async (token: Sensitive) => {
+    if (run.settings.waitMs > 0) await waitUntilUp(run, await findVersion(run));
+    return send(token);
+  };
   const given = tokenFromVariable(run);
   if (given) {
     await rowsHere(run, given);
-    const reply = await send(given);
+    const reply = await sendWhenUp(given);
     if (reply.refusal?.code !== 'AUTH_FAILED') return reply;
     return { ...reply, refusal: refusedVariable(reply.refusal) };
   }
   const source = await tokenSource(run);
   const cached = await source.obtain();
-  const reply = await send(cached.token);
+  const reply = await sendWhenUp(cached.token);
   if (!cached.isCached || !isTokenEnded(reply.refusal)) return reply;
   // The server refused the token before it did anything, so the request may be sent again.
   run.ports.reporter.detail('the server no longer accepts the cached token, so it was deleted here');

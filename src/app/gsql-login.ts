@@ -1,4 +1,4 @@
-import { findCredential } from '../auth/choose.js';
+import { findCredential, refuseOtherUser } from '../auth/choose.js';
 import { connect } from '../auth/connect.js';
 import type { Credential } from '../auth/credential.js';
 import { askNeededGraph } from '../auth/prompts.js';
@@ -29,5 +29,8 @@ export async function findLogin(run: Run): Promise<Credential> {
   const credential = await findCredential(run, 'login');
   if (credential.kind !== 'jwt') return credential;
   const { token } = await getToken(run);
-  return { ...credential, username: credential.username ?? readClaims(token)?.sub, read: async () => token };
+  // Of a program's, and of a job's at a provider, only the token says whose it is.
+  const username = readClaims(token)?.sub ?? credential.username;
+  refuseOtherUser(run, credential.label, username);
+  return { ...credential, username, owner: username ?? credential.owner, read: async () => token };
 }

@@ -40,14 +40,9 @@ export async function findCredential(run: Run, purpose: Purpose, search: Search 
   const empty = emptyVariables(run).filter((name) => name.startsWith('GRAPHCRED_'));
   if (run.ports.inCi && level === 'store' && empty.length > 0)
     run.ports.reporter.warn(`${empty.join(', ')} set but empty, so the ${label} is used`);
-  const [typed] = run.settings.all.username;
   // A JWT says itself whom it logs in and when it ends.
   if (kind === 'jwt') refuseLifetime(run, label);
-  if (kind === 'jwt' && typed?.level === 'flag' && typed.value !== username)
-    throw usageError(
-      `The JWT from ${label} belongs to "${username}", not to "${typed.value}".`,
-      'leave --username out, or give a JWT of that user',
-    );
+  if (kind === 'jwt') refuseOtherUser(run, label, username);
   const { tokenLabel } = run.settings;
   return tokenLabel === undefined ? credential : { ...credential, principal: tokenLabel };
 }
@@ -87,6 +82,13 @@ export function ownerOfLabel({ settings: { tokenLabel, username } }: Run): Token
 
 export function isJwtSet(run: Run): boolean {
   return sourcesInSettings(run).some(({ kind }) => kind === 'jwt');
+}
+
+export function refuseOtherUser({ settings }: Run, label: string, username: string | undefined): void {
+  const [typed] = settings.all.username;
+  const message = `The JWT from ${label} belongs to "${username}", not to "${typed?.value}".`;
+  if (typed?.level === 'flag' && typed.value !== username)
+    throw usageError(message, 'leave --username out, or give a JWT of that user');
 }
 
 export function refuseLifetime({ settings }: Run, label: string): void {

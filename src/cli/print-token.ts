@@ -33,8 +33,7 @@ const PRINTERS: Readonly<Record<string, Format>> = {
     },
   },
   header: { print: ({ report }, token) => report.result(`Authorization: Bearer ${token}`) },
-  // Docker takes quotes for a part of the value. A token has no character that would need them.
-  dotenv: { print: ({ report }, token) => report.result(`TG_API_TOKEN=${token}`) },
+  dotenv: { print: ({ report }, token) => report.result(assignment('TG_API_TOKEN', token, 'dotenv')) },
   github: {
     flag: 'export',
     check: ({ ctx, flags }) => {
@@ -83,10 +82,12 @@ export function assignment(name: string, value: string, shell = 'sh'): string {
   if (shell === 'sh') return `export ${name}='${value.replace(/'/g, "'\\''")}'`;
   if (shell === 'fish') return `set -gx ${name} '${value.replace(/[\\']/g, '\\$&')}'`;
   // Single quotes of every kind PowerShell takes for one are doubled, as its documentation says.
-  if (shell !== 'cmd') return `$env:${name} = '${value.replace(/['\u2018\u2019\u201a\u201b]/g, '$&$&')}'`;
-  const hint = 'use another shell, for example --shell powershell';
-  if (/["%!\r\n\0]/.test(value)) throw usageError('This token cannot be set safely in cmd.', hint);
-  return `set "${name}=${value}"`;
+  if (!['cmd', 'dotenv'].includes(shell))
+    return `$env:${name} = '${value.replace(/['\u2018\u2019\u201a\u201b]/g, '$&$&')}'`;
+  const hint = 'use another format, for example -o env --shell powershell';
+  if (!/^[\w.~+/=-]+$/.test(value)) throw usageError('This token cannot be written safely.', hint);
+  // Docker takes quotes for a part of the value, and some read such a file with a shell.
+  return shell === 'cmd' ? `set "${name}=${value}"` : `${name}=${value}`;
 }
 
 /** Returns the file that an option names. @throws GraphException USAGE for a device, a pipe, a folder or a link */
@@ -106,6 +107,7 @@ export function toGithub({ ctx, flags, report }: Invocation, token: string, expi
 /** Writes a dotenv report. GitLab reads it after the job and cannot mask the token while the job runs. */
 function toGitlab(invocation: Invocation, token: string): void {
   const file = fileOption(invocation, 'dotenv');
+  const line = assignment('TG_API_TOKEN', token, 'dotenv');
   const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW = 0 } = fs.constants;
   written(file, () => {
     // A link that somebody has put there since is not followed.
@@ -116,7 +118,7 @@ function toGitlab(invocation: Invocation, token: string): void {
       const others = lines.filter((line) => line !== '' && !line.startsWith('TG_API_TOKEN='));
       fs.ftruncateSync(fd);
       // Written in place: if the process is killed, a temporary file with the token would stay in the project.
-      fs.writeFileSync(fd, [...others, `TG_API_TOKEN=${token}`, ''].join('\n'));
+      fs.writeFileSync(fd, [...others, line, ''].join('\n'));
     } finally {
       fs.closeSync(fd);
     }
@@ -132,7 +134,6 @@ export async function printToken(invocation: Invocation, run: Run, obtain: () =>
   const output = report.format;
   for (const [format, { flag = '' }] of Object.entries(PRINTERS)) {
     if (flags[flag] === undefined || output === format) continue;
-    // Without a format the bare token would be printed.
     const hint = `add -o ${format}, or leave --${flag} out`;
     throw usageError(`--${flag} is for -o ${format}, not for -o ${output}.`, hint);
   }
@@ -142,6 +143,8 @@ export async function printToken(invocation: Invocation, run: Run, obtain: () =>
       hint: 'see: graphcred token get --help',
     });
   check?.(invocation);
+  // Where nothing is stored, a token that reaches nobody would live on unseen.
+  if (!needs && !run.stores.remember) invocation.ctx.stdout.mustArrive();
   const held = await obtain();
   print(invocation, held.token.reveal(), held, run);
 }

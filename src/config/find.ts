@@ -92,7 +92,6 @@ function isFile(file: string): boolean {
     if (fs.existsSync(file)) return fs.statSync(file).isFile();
     if (fs.lstatSync(file, { throwIfNoEntry: false }) === undefined) return false;
   } catch {
-    // A folder that the user may not enter counts as empty.
     return false;
   }
   throw unreadable(file, 'it is a link to a file that does not exist', 'remove the link, or make the file');
@@ -160,7 +159,8 @@ export function notTrusted(read: ConfigText): GraphException {
 }
 
 export function refused({ message, mend }: Problem): GraphException {
-  return new GraphException('CONFIG_UNTRUSTED', `The config is not used: ${message}.`, { hint: mend });
+  const hint = `look at what it holds, which others could change; then: ${mend}`;
+  return new GraphException('CONFIG_UNTRUSTED', `The config is not used: ${message}.`, { hint });
 }
 
 export function approve(file: string, bytes: Buffer, configDir: string): void {

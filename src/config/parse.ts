@@ -71,7 +71,6 @@ export function checkedConfig(file: string, data: unknown): ConfigFile {
       const key = names.join('.') as ConfigKey;
       // A dot in a key's name stands for a table, and is not written.
       const isKnown = Object.hasOwn(SETTINGS, key) && !names.at(-1)?.includes('.');
-      // An empty text, or null, which YAML makes of none, counts as not set.
       const isSet = value !== '' && value !== null;
       const problem = isKnown ? isSet && problemOfValue(key, value) : unknownKey(key);
       if (problem) throw keyError(file, [...path, ...names], ...problem);

@@ -87,9 +87,10 @@ export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settin
   const others = set.filter((one) => !isAddress(one));
   const named = others.length > 0 ? others : set;
   const names = [...new Set(named.map(({ key, label, level }) => (isInFile(level) ? key : label)))];
-  const ofFile = isInFile(set[0]?.level) ? ` of ${source}` : '';
+  const place = source === 'config file' ? 'the config file' : source;
+  const ofFile = isInFile(set[0]?.level) ? ` of ${place}` : '';
   const [are, they] = names.length > 1 ? ['are', 'they are'] : ['is', 'it is'];
-  const why = pair ? `${they} for ${describePair(pair)}` : 'the address there is not valid';
+  const why = pair ? `${they} for ${describePair(pair)}` : `the address in ${place} is not valid`;
   const inForce = `${namedBy(settings)?.label} names ${describePair(targetOf(settings), pair)}`;
   return `${names.join(', ')}${ofFile} ${are} not used: ${why}, and ${inForce}`;
 }

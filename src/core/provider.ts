@@ -49,7 +49,6 @@ export class TokenProvider<T = MintedToken> {
     const now = this.#deps.now();
     const current = this.#current;
     if (current === undefined || now >= current.endMs) {
-      // Without this, each caller would ask a server that has just refused to give a token.
       if (now < this.#retryAtMs && this.#getting === undefined) {
         this.#deps.onFailure?.(this.#failure, false);
         throw this.#failure;

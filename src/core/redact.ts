@@ -6,7 +6,6 @@ const MAX_SHOWN = 300;
 const SHORTEST_HIDDEN = 4;
 const ESC = String.fromCharCode(0x1b);
 const BEL = String.fromCharCode(0x07);
-// The alternatives match colours and cursor movements, then titles and links.
 const TERMINAL = new RegExp(
   `${ESC}\\[[0-?]*[ -/]*[@-~]|${ESC}\\][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)?`,
   'gu',

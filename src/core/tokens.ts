@@ -38,7 +38,6 @@ export async function mintInUnit(session: ServerSession, protocol: Protocol, opt
   });
   if (second === undefined) return first;
   if (second.grantedSeconds > 2 * lifetime) {
-    // The server counts seconds after all: the first token is the right one.
     await revoke(second);
     return first;
   }

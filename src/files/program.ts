@@ -49,14 +49,14 @@ function findOnWindows(program: string, env: Environment, cwd: string | undefine
   for (const folder of isPath ? [cwd ?? ''] : folders) {
     for (const name of names) {
       const file = cwd === undefined ? path.win32.join(folder, name) : path.win32.resolve(cwd, folder, name);
-      if (COMPLETE_PATH.test(file) && isProgram(file)) return file;
+      if (COMPLETE_PATH.test(file) && isNoFolder(file)) return file;
     }
   }
-  const isNoProgram = isPath && cwd !== undefined && isProgram(path.win32.resolve(cwd, program));
+  const isNoProgram = isPath && cwd !== undefined && isNoFolder(path.win32.resolve(cwd, program));
   throw Object.assign(new Error('not started'), { code: isNoProgram ? 'EACCES' : 'ENOENT' });
 }
 
-function isProgram(file: string): boolean {
+function isNoFolder(file: string): boolean {
   try {
     // A program of the Microsoft Store is a link that only the system can follow.
     return !fs.lstatSync(file).isDirectory();

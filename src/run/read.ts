@@ -87,9 +87,11 @@ export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'so
     throw new GraphException('INPUT_REQUIRED', message, { hint: CHECK_FILE });
   });
   const problem = stat.isFile() ? problemOf(file, stat) : undefined;
-  if (stat.isFile() && accessOf(file, stat.mode) === 'read')
+  // One of root's is mounted by what runs this program in a container.
+  const isOwn = [undefined, stat.uid].includes(process.geteuid?.());
+  if (stat.isFile() && isOwn && accessOf(file, stat.mode) === 'read')
     ports.reporter.warn(
-      `other users can read the file named by ${label}; to stop that: ${keepOthersOut(file)}`,
+      `other users may read the file named by ${label}; to stop that: ${keepOthersOut(file)}`,
     );
   if (problem === undefined) return trimmed(bytes, `the file named by ${label}`);
   throw new GraphException('CONFIG_INVALID', `The file named by ${label} is not used: ${problem.message}.`, {

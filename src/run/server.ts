@@ -167,9 +167,7 @@ export function learn<F extends keyof ServerFacts>(run: Run, fact: F, value?: Se
   };
   try {
     writePrivateFile(memoryFile(stateDir, url), `${JSON.stringify({ v: 2, url, ...all, ...learned })}\n`);
-  } catch {
-    // The server can be asked again.
-  }
+  } catch {}
 }
 
 /** Reads the cache of a server; empty when nothing is cached. Never throws. */

@@ -38,7 +38,6 @@ export function optionsOf(flags: Flags, ports: readonly (number | undefined)[], 
     provider: key === undefined ? undefined : { key: readKey(key), issuer, audience },
     faults: many('fault')?.map(parseFault),
   };
-  // To the sandbox an undefined option is the same as a missing one.
   return options as SandboxOptions;
 }
 

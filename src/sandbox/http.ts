@@ -44,7 +44,6 @@ export async function send(res: ServerResponse, { status, headers, body, trailer
     return;
   }
   res.writeHead(status, headers);
-  // Node 26 joins what is written at once to one chunk.
   for (const line of body.split(/(?<=\n)/)) await new Promise((written) => res.write(line, written));
   if (trailer !== '') await delay(TRAILER_PAUSE_MS);
   res.end(trailer);

@@ -37,7 +37,6 @@ export function describe(call: Call, state: State) {
 }
 
 function statementsIn(text: string): string[] {
-  // Form-encoded on 3.x, plain on 4.x.
   const found = text.matchAll(/(CREATE|SHOW|DROP)(?:\s|\+|%20|%0A)+SECRET(?![a-z_])/gi);
   return [...found].map(([, verb]) => `${verb?.toUpperCase()} SECRET`);
 }

@@ -131,7 +131,6 @@ async function perform(running: Running, call: Call, res: ServerResponse, hits: 
     res.socket?.destroy();
     return 0;
   }
-  // Clients correct their clock by `Date`, so it follows the sandbox's.
   const dated = { ...reply, headers: { ...reply.headers, Date: new Date(world.now()).toUTCString() } };
   if (decisive && !instead) await sendBroken(res, dated, decisive);
   else await send(res, dated);

@@ -72,6 +72,8 @@ describe('a credential on the command line', () => {
     [['exec', '--password=hunter2', '--', 'true'], '--password-stdin'],
     [['secret', 'drop', '--', 'ok', SECRET], 'secret list'],
     [['token', 'delete', `eyJhbGciOiJIUzI1NiJ9.${SECRET}.c2ln`], 'secret list'],
+    [['token', 'get', `-p=${SECRET}`], 'secret list'],
+    [['token', 'delete', `Bearer eyJhbGciOiJIUzI1NiJ9.${SECRET}.c2ln`], 'secret list'],
   ])('%j is refused, not repeated, and nothing is sent', async (argv, way) => {
     const { run, requests } = await bench();
     for (const more of [[], ['-o', 'json']]) {

@@ -4,7 +4,7 @@ import { failed } from '../../src/app/doctor/examine.js';
 import type { SandboxOptions } from '../../src/sandbox/server.js';
 import { certificate } from '../helpers/certificate.js';
 import { bench } from '../helpers/cli.js';
-import { put } from '../helpers/home.js';
+import { configure, put } from '../helpers/home.js';
 
 async function ready(options: SandboxOptions = {}) {
   const made = await bench(options);
@@ -24,6 +24,14 @@ test('the config file that GRAPHCRED_CONFIG names is examined in place of the ot
   fs.chmodSync(named, 0o622);
   const found = await examine({ GRAPHCRED_CONFIG: named });
   expect(found.config).toMatchObject({ verdict: 'warn', fix: expect.stringContaining(named) });
+});
+
+test('beside a config file that is ignored no credential is sent, since the servers may be others', async () => {
+  const { run, home, requests } = await bench();
+  fs.chmodSync(configure(home, { graph: 'demo' }), 0o664);
+  const { status, stdout } = await run('doctor');
+  expect([status, stdout]).toEqual([5, expect.stringMatching(/^skipped +credential /m)]);
+  expect(requests().filter((line) => /secret|token|file/.test(line))).toEqual([]);
 });
 
 test('the credential that mints is tried, although a password would log in', async () => {

@@ -125,6 +125,8 @@ describe('the sources of a JWT', () => {
       });
     expect((await b.run(`secret list --config ${config} -p p`, withJwt(''))).status).toBe(0);
     expect(fs.readFileSync(count, 'utf8')).toBe('\n');
+    // Only the answer says whose it is.
+    expect((await b.run(`secret list --config ${config} -p p -u bob`, withJwt(''))).status).toBe(2);
     await b.run(`doctor --config ${config} -p p --store none`, withJwt(''));
     expect(fs.readFileSync(count, 'utf8')).toBe('\n\n');
     for (let call = 0; call < 2; call++)

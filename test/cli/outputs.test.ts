@@ -127,7 +127,7 @@ test('fish and PowerShell quote a value as their documentation says (not run her
 });
 
 test.each(['a"b', '%PATH%', 'a!b', 'a\nb'])('cmd refuses a value that it cannot hold safely: %j', (value) => {
-  expect(() => assignment('X', value, 'cmd')).toThrow('This token cannot be set safely in cmd.');
+  expect(() => assignment('X', value, 'cmd')).toThrow('This token cannot be written safely.');
 });
 
 // holds: C6.5, C6.6

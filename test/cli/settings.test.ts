@@ -239,7 +239,9 @@ test('the hint of a file in the home folder that others can change says how to s
   fs.chmodSync(home, 0o777);
   expect(await run('token get')).toMatchObject({
     status: 5,
-    stderr: expect.stringContaining(`other users can write ${home}.\nhint: chmod go-w ${home}\n`),
+    stderr: expect.stringContaining(
+      `other users can write ${home}.\nhint: look at what it holds, which others could change; then: chmod go-w ${home}\n`,
+    ),
   });
 });
 
@@ -349,11 +351,11 @@ test.each<[string, (config: string) => void, string]>([
     if (mend === 'chown' || !line.includes('--config') || what.includes('file'))
       expect(await run(line, { env })).toMatchObject({
         status: 5,
-        stderr: expect.stringContaining(`hint: ${mend}`),
+        stderr: expect.stringMatching(new RegExp(`hint: .*${mend}`)),
       });
   expect(fs.existsSync(ran)).toBe(false);
   const { status, stderr } = await run('config show');
-  expect([status, stderr]).toEqual([0, expect.stringContaining(`it is ignored here; ${mend}`)]);
+  expect([status, stderr]).toEqual([0, expect.stringMatching(new RegExp(`it is ignored here; .*${mend}`))]);
 });
 
 // holds: C3.14
@@ -375,7 +377,7 @@ test('a credential file that others can read is a warning, and one that they can
   fs.chmodSync(file, 0o644);
   expect(await run(`token get --password-file ${file}`)).toMatchObject({
     status: 0,
-    stderr: `graphcred: warning: other users can read the file named by --password-file; to stop that: chmod 600 ${file}\n`,
+    stderr: `graphcred: warning: other users may read the file named by --password-file; to stop that: chmod 600 ${file}\n`,
   });
   fs.chmodSync(file, 0o666);
   expect(await run(`token get --fresh --password-file ${file}`)).toMatchObject({

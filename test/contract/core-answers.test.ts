@@ -277,6 +277,7 @@ test('a token without an end has no text of the server about it', async () => {
 
 test.each([
   [{ message: 'License expired.' }, 'SERVER_ERROR'],
+  [{ message: 'The token store is being loaded, try again later.' }, 'SERVER_ERROR'],
   [{ message: 'Too many failed logins. Please re-login after 10 seconds.' }, 'AUTH_FAILED'],
   [{ message: 'Endpoint is not found from url = /gsql/v1/tokens', code: 'REST-1000' }, 'REST_AUTH_DISABLED'],
   [{ message: 'Client certificate verification failed' }, 'TLS'],

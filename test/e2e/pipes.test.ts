@@ -206,6 +206,12 @@ describe('if stdout is closed', () => {
   );
 });
 
+test.each(['>/dev/null', '>&-'])('a token that is stored nowhere is not made for %s', async (where) => {
+  const { run, mints } = await scene();
+  expect(await run(`graphcred token get --store none ${where}`)).toMatchObject({ status: 2 });
+  expect(mints()).toBe(0);
+});
+
 describe('if stderr cannot be written to', () => {
   test.each([...(full ? ['2>/dev/full'] : []), '2>&-', '2> >(true)'])(
     '%s does not hide the result',

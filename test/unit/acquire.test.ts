@@ -79,6 +79,7 @@ function runIn({ now = () => NOW * 1000, warn = () => {} }: World): Run {
     begin() {},
   };
   const run = {
+    settings: { waitMs: 0 },
     time: { limitMs: 1000 },
     target: { host: 'http://gsql' },
     asked: {},

@@ -137,7 +137,7 @@ describe.skipIf(windowsSkipReason() !== undefined)('on Windows', () => {
     );
     expect({ status, warned }).toEqual({
       status: 0,
-      warned: [`${state}\\graphcred`, 'other users can read the file named by GRAPHCRED_PASSWORD_FILE'],
+      warned: [`${state}\\graphcred`, 'other users may read the file named by GRAPHCRED_PASSWORD_FILE'],
     });
     const inside = await run('token get --fresh', { env: { GRAPHCRED_PASSWORD: password } });
     expect(inside.stderr).not.toMatch(/user folder|other users/);

@@ -8,7 +8,7 @@ import { checkClocks, checkCredential, checkRestAuth, checkServer, checkTls } fr
 interface CheckRow {
   readonly id: string;
   /** The check is skipped when this one has failed. */
-  readonly needs?: string;
+  readonly needs?: readonly string[];
   /** Whether there is something to check; always where that is not said. */
   readonly isFor?: (run: Run) => boolean;
   /** An error that it throws is a failure. */
@@ -20,23 +20,24 @@ const hasJwt = (run: Run) => hasProvider(run) || isJwtSet(run);
 const CHECKS: readonly CheckRow[] = [
   { id: 'config', check: checkConfig },
   { id: 'server', check: checkServer },
-  { id: 'tls', needs: 'server', check: checkTls },
-  { id: 'rest-auth', needs: 'server', check: checkRestAuth },
-  { id: 'credential', needs: 'server', check: checkCredential },
-  { id: 'clock', needs: 'server', check: checkClocks },
+  { id: 'tls', needs: ['server'], check: checkTls },
+  { id: 'rest-auth', needs: ['server'], check: checkRestAuth },
+  // Without a config file that is ignored, the servers may be others.
+  { id: 'credential', needs: ['server', 'config'], check: checkCredential },
+  { id: 'clock', needs: ['server'], check: checkClocks },
   { id: 'store', check: checkStore },
   { id: 'provider', isFor: hasProvider, check: checkProvider },
-  { id: 'login-port', isFor: hasProvider, needs: 'provider', check: checkLoginPort },
-  { id: 'identity', isFor: hasJwt, needs: 'server', check: checkIdentity },
+  { id: 'login-port', isFor: hasProvider, needs: ['provider'], check: checkLoginPort },
+  { id: 'identity', isFor: hasJwt, needs: ['server', 'config'], check: checkIdentity },
 ];
 
 export async function examine(run: Run): Promise<readonly (Check & { readonly id: string })[]> {
   const facts = gatherFacts(run);
   const failures = new Set<string>();
   const found: (Check & { id: string })[] = [];
-  for (const { id, needs = '', isFor, check } of CHECKS) {
+  for (const { id, needs = [], isFor, check } of CHECKS) {
     if (isFor && !isFor(run)) continue;
-    const result = failures.has(needs)
+    const result = needs.some((one) => failures.has(one))
       ? skipped('an earlier check has to pass first')
       : await check(facts).catch(failed);
     if (result.verdict === 'fail') failures.add(id);

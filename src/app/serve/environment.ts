@@ -33,7 +33,6 @@ export function proxyEnvironment(run: Run, proxy: Omit<LocalProxy, 'close'>): En
   const { NO_PROXY, no_proxy } = run.ports.env;
   // An HTTP proxy cannot reach the loopback. Programs that read both names prefer one of them, so both get the same.
   const hosts = new Set([NO_PROXY, no_proxy, '127.0.0.1'].filter(Boolean));
-  // Many programs understand * only when it stands alone.
   const noProxy = hosts.has('*') ? '*' : [...hosts].join();
   return {
     ...tokenEnvironment(run, new BoundCredential(new Sensitive(key), { restUrl, gsqlUrl })),

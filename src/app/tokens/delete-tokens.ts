@@ -5,7 +5,7 @@ import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { tokenFromStdin } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
-import { STORES, type Store } from '../../store/store.js';
+import { STORES } from '../../store/store.js';
 import { forget } from './keep-token.js';
 import { listTokens, rowsHere, type TokenRow } from './list-tokens.js';
 import { failureOf, notDeletable, type Outcome, revokeTokens } from './revoke-tokens.js';
@@ -27,10 +27,15 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
     const none = `The database at ${run.target.gsqlUrl} does not know this token.`;
     return deletionOf(run, [await deleteGiven(run, all, credential, given)], skipMissing, none);
   }
+  const here = all.filter(({ record }) => isSamePair(record.info, run.target));
+  // Where nothing is stored for the servers, they are not asked for their version.
+  const cache = credential && here.length > 0 ? await tokenCache(run, store, credential) : undefined;
+  const isOwn = ({ record }: TokenRow) =>
+    cache !== undefined && isOfOwner(record, cache.identity, targets === 'every graph');
   const rows = credential
-    ? await rowsOfOwner(run, store, credential, all, targets === 'every graph')
+    ? here.filter(isOwn)
     : all.filter(({ id }) => targets === 'everything' || ids.includes(id));
-  if (credential?.kind === 'jwt') throw notDeletable(rows.length > 0);
+  if (credential?.kind === 'jwt') throw notDeletable(run, rows.length > 0);
   const unknown = ids.filter((id) => !rows.some((row) => row.id === id));
   if (unknown.length > 0 || rows.length === 0) await run.stores.requireReadable(store);
   if (unknown.length > 0 && !skipMissing)
@@ -51,14 +56,6 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
   return deletionOf(run, [...outcomes, ...gone], skipMissing, none);
 }
 
-async function rowsOfOwner(run: Run, store: Store, owner: Credential, all: TokenRow[], anyGraph: boolean) {
-  // Where nothing is stored for the servers, they are not asked for their version.
-  const here = all.filter(({ record }) => isSamePair(record.info, run.target));
-  if (here.length === 0) return here;
-  const { identity } = await tokenCache(run, store, owner);
-  return here.filter(({ record }) => isOfOwner(record, identity, anyGraph));
-}
-
 async function deleteGiven(
   run: Run,
   all: readonly TokenRow[],
@@ -66,7 +63,7 @@ async function deleteGiven(
   token: Sensitive,
 ): Promise<Outcome> {
   const rows = await rowsHere(run, token, all);
-  if (rows.some(({ record }) => record.info.issuedBy === 'provider')) throw notDeletable();
+  if (rows.some(({ record }) => record.info.issuedBy === 'provider')) throw notDeletable(run);
   const [row] = rows;
   noteShared(run, rows);
   run.ports.interruption.begin();

@@ -58,7 +58,7 @@ export async function mintUnderLock(cache: TokenCache, wanted: Wanted, mint: () 
 export async function whileLocked(cache: TokenCache, wanted: Wanted, work: (lock: Lock) => Promise<Token>) {
   const { run, store, identity } = cache;
   const { now } = run.ports;
-  const options = { waitMs: run.time.limitMs + 5000, since: wanted.askedAt, now };
+  const options = { waitMs: run.time.limitMs + run.settings.waitMs + 5000, since: wanted.askedAt, now };
   let accepts = (record: TokenRecord) => isUsable(record, wanted, now());
   // With an unusable store there is nothing to wait for.
   await store.check();

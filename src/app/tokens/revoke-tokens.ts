@@ -34,7 +34,7 @@ export async function revokeTokens(
     const cancelled = outcomes.find(({ error }) => error?.code === 'CANCELLED');
     if (cancelled) throw cancelled.error;
     const { store, record } = row;
-    if (record.info.issuedBy === 'provider') throw notDeletable();
+    if (record.info.issuedBy === 'provider') throw notDeletable(run);
     // The clock here may be wrong, so the server is asked whether the token has ended.
     const token = await row.value();
     if (!token) {
@@ -108,10 +108,11 @@ function stillStored(outcomes: readonly Outcome[]): GraphException | undefined {
 }
 
 /** Creates the error for a JWT of an identity provider. No server has issued it, so none can end it. */
-export function notDeletable(isStored = true): GraphException {
+export function notDeletable({ stores }: Run, isStored = true): GraphException {
+  const command = stores.areShared ? 'logout --revoke' : 'logout';
   return new GraphException(
     'UNSUPPORTED',
     'A JWT of an identity provider cannot be deleted at the server; it stays valid until it expires.',
-    { hint: isStored ? ['delete what is stored here', { command: 'logout' }] : 'wait until then' },
+    { hint: isStored ? ['delete what is stored here', { command }] : 'wait until then' },
   );
 }

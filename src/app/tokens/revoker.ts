@@ -16,7 +16,7 @@ export const NEEDS_CREDENTIAL = /^(AUTH_FAILED|PERMISSION_DENIED|INPUT_REQUIRED)
 
 /** Whether an error may concern one secret or token alone; any other would meet the next one of the same login too. */
 export function mayConcernOne({ code }: GraphException): boolean {
-  return ['PERMISSION_DENIED', 'SERVER_ERROR', 'BAD_RESPONSE'].includes(code);
+  return ['PERMISSION_DENIED', 'SERVER_ERROR', 'BAD_RESPONSE', 'USAGE'].includes(code);
 }
 
 /** Deletes a token on the server. Throws when the server may still accept it. @param madeAtUnix about when it was minted */

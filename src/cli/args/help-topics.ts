@@ -65,7 +65,6 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
 
 export function topicText(name: string, helper: Help): string {
   const { title, intro, head, rows } = TOPICS[name] as Topic;
-  // A longer first cell moves what is said of it to the right.
   const width = Math.min(26, Math.max(...rows.map(([first = '']) => first.length)));
   const items = rows.map(([first = '', ...cells]) => {
     const told = cells.map((cell, at) => (cell && at === 2 ? `${head[3]}: ${cell}` : cell));

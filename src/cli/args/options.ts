@@ -136,7 +136,7 @@ export function asksForJson(argv: readonly string[], { GRAPHCRED_OUTPUT }: Conte
 
 const CREDENTIAL_FLAG = /^--(password|secret|token|jwt)(=|$)/;
 /** A secret or token of 3.x, or a JWT, as tokens of 4.x are. */
-const LOOKS_LIKE_A_SECRET = /^([a-z0-9]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
+const LOOKS_LIKE_A_SECRET = /^(?:-[A-Za-z]=?|--[a-z-]+=|Bearer )?(?:[a-z0-9]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
 
 /**
  * Refuses a credential among the arguments before anything else reads them: every user of the machine can read a

@@ -165,9 +165,7 @@ const HIDDEN = 'Shared options';
 const STYLE: HelpConfiguration = {
   minWidthToWrap: 20,
   subcommandTerm: (command) => command.name(),
-  // The values and notes are part of the description already.
   optionDescription: ({ description }) => description,
-  // A description begins further right where its option is longer.
   padWidth: (command, helper) => Math.min(Help.prototype.padWidth.call(helper, command, helper), 26),
   formatHelp(command, helper) {
     // Shared options are hidden here only: commander suggests none that is always hidden.

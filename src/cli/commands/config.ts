@@ -62,7 +62,8 @@ export async function where(invocation: Invocation): Promise<undefined> {
   const { settings, search, untrusted } = await openLocalRun(invocation);
   if (!settings.file) {
     const looked = `No config file is used here. Looked for ${describeSearch(search)}.`;
-    throw new GraphException('NOT_FOUND', looked, { hint: ['make one', { command: 'login' }] });
+    const hint = untrusted?.fix ?? ['make one', { command: 'login' }];
+    throw new GraphException('NOT_FOUND', looked, { hint });
   }
   const file = settings.file.path;
   invocation.report.show({ file, trusted: untrusted === undefined }, file);

@@ -32,7 +32,8 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     .filter(Boolean)
     .join(' and ');
   const done = `Deleted ${gone} from this machine (${whose}).`;
-  report.done({ forgotten: tokens + credentials, tokens, revoked: revoke && tokens > 0 && !failure }, done);
+  const revoked = revoke && tokens > 0 && ended === 0 && !failure;
+  report.done({ forgotten: tokens + credentials, tokens, revoked }, done);
   const isJwt = ({ record }: StoreEntry) => record.kind === 'token' && record.info.issuedBy === 'provider';
   if ([...plan.tokens, ...plan.credentials].some(isJwt))
     report.note('a JWT of an identity provider stays valid until it expires; no server can revoke it');

@@ -20,7 +20,6 @@ export async function execute(invocation: Invocation): Promise<number> {
     // The listener is added before the line is printed, because a program that reads it may stop the sandbox at once.
     const stopped = ctx.stopped();
     report.result(sandbox.readyLine());
-    // A program reads the line on stdout instead.
     if (ctx.stdout.isTTY) {
       const { restUrl, gsqlUrl, graph, username, password } = sandbox;
       report.note(`ready; the password of ${username} is ${password}, and Ctrl-C stops the sandbox`);

@@ -25,7 +25,6 @@ export async function execute(invocation: Invocation): Promise<number> {
   // All at once, so that one slow server takes no time from the others, and the time limit holds for the whole run.
   const all = await Promise.all(
     settings?.profileNames.map((profile) =>
-      // A malformed profile must not hide the others.
       look(invocation, { profile }).catch((error) => ({ ...UNKNOWN, profile, error: expected(error) })),
     ) ?? [look(invocation)],
   );
@@ -131,7 +130,6 @@ function nextStep(status: Status): Hint {
   const { state, credential, error, restAuth, store, username, chosenBy, provider, hasVariable } = status;
   const isNew = chosenBy === 'default' && username === undefined && credential === undefined;
   if (isNew && error?.code === 'NETWORK') return error.fix;
-  // Without REST authentication the server gives out no tokens.
   if (error || restAuth === 'off') return { command: 'doctor' };
   if (state === 'valid') return { command: 'exec -- COMMAND' };
   if (credential === undefined && hasVariable) return { command: 'token check' };

@@ -64,7 +64,6 @@ export class VersionFinder {
   constructor(serviceUrl: string, { serverVersion, knownVersion, onVersion }: ConnectionOptions) {
     this.#serviceUrl = serviceUrl;
     this.#onVersion = onVersion;
-    // A wrong version is refused now, not at the first call.
     this.#given = parseVersionOption(serverVersion);
     this.#known = knownVersion;
   }

@@ -68,11 +68,10 @@ function readOutput(exchange: Exchange) {
 
 /** Returns the return code, if there is one, and the lines but for those to the GSQL shell: one of them holds the login. */
 function parseOutput(body: string) {
-  // What is no number is no success either.
-  const [line, code = -1] = /^__GSQL__RETURN__CODE__,[ \t]*(-?\d{1,9}(?=\s*$))?/m.exec(body) ?? [];
+  const code = /^__GSQL__RETURN__CODE__,[ \t]*(-?\d{1,9})\s*$/m.exec(body)?.[1];
   return {
     lines: body.split(/\r?\n/).filter((line) => line.trim() !== '' && !line.startsWith('__GSQL__')),
-    returnCode: line === undefined ? undefined : Number(code),
+    returnCode: code === undefined ? undefined : Number(code),
   };
 }
 

@@ -33,7 +33,6 @@ export const NO_TOKEN = /Access Denied because the input token = '' is .*/;
  * alone. Where a text is known from is written in the sandbox's `texts.ts`.
  */
 const REFUSALS = [
-  // These codes have only one meaning.
   { means: 'proxy-key', code: 'GRAPHCRED-401' },
   { means: 'rest-auth-off', code: 'REST-1000', on: ['mint', 'check', ...ON_GIVEN_TOKEN] },
   { means: 'token-without-privilege', code: 'REST-10018' },

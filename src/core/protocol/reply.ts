@@ -26,7 +26,7 @@ export function readEnvelope({ status, body }: Pick<HttpReply, 'status' | 'body'
   const saysNo = error === false || error === 'false' || error === '';
   if (!isRefused && !saysNo && !(error === undefined && status >= 400)) return undefined;
   if (!isRefused && status < 400) return { fields, refused: undefined };
-  const refused = { code: nonEmptyText(code), message: nonEmptyText(message) ?? '' };
+  const refused = { code: textIn(code), message: textIn(message) ?? '' };
   // Without the flag it may be the answer of a gateway in front of the server.
   return { fields, refused, isSure: isRefused };
 }
@@ -102,7 +102,7 @@ export function isJsonTable(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function nonEmptyText(value: unknown): string | undefined {
+function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
@@ -148,8 +148,8 @@ export function readClaims(token: Sensitive) {
   const exp = isJsonTable(claims) ? unixTime(claims.exp) : undefined;
   if (!isJsonTable(claims) || exp === undefined) return undefined;
   const { iat, sub, iss } = claims;
-  const aud = [claims.aud].flat().flatMap((one) => nonEmptyText(one) ?? []);
-  return { exp, iat: unixTime(iat), sub: nonEmptyText(sub), iss: nonEmptyText(iss), aud };
+  const aud = [claims.aud].flat().flatMap((one) => textIn(one) ?? []);
+  return { exp, iat: unixTime(iat), sub: textIn(sub), iss: textIn(iss), aud };
 }
 
 /** Returns whole seconds from 1970 to the year 9999; undefined for anything else. */

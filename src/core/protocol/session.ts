@@ -24,7 +24,6 @@ export function readOptions(given: ConnectionOptions) {
   const { password, secret, apiToken, jwtToken, ...options } = checked(given);
   if (options.username?.includes(':'))
     throw usageError('A user name cannot hold a colon.', ['give it without one', { setting: 'username' }]);
-  // A wrong address is refused now, not at the first call.
   const serviceUrl = knownServers(options).gsqlUrl;
   return {
     ...options,

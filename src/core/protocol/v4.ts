@@ -76,6 +76,9 @@ export const V4: Protocol = {
   checkToken: (session, token) => checkToken(session, token, ownLogin(session)),
 };
 
+/** What a server may say of a token that it does not accept; of its own troubles it says other things. */
+const SAYS_NO = /\b(?:not|no|invalid|unknown|expired|revoked|dropped|malformed|bad|wrong)\b/i;
+
 async function checkToken(session: ServerSession, token: BoundCredential, authorization?: Authorization) {
   const exchange = await askRoute(session, 'check', { authorization, json: { token } });
   const { request, reply } = exchange;
@@ -83,7 +86,8 @@ async function checkToken(session: ServerSession, token: BoundCredential, author
   if (error === undefined) return { accepted: true };
   // What is refused may be the login or the whole request, and then the answer says nothing about the token.
   const isKnown = isAboutToken(means);
-  const ofToken = isKnown || /\b(?:token|JWT)\b/i.test(withoutNames(refused.message, request));
+  const words = withoutNames(refused.message, request);
+  const ofToken = isKnown || (/\b(?:token|JWT)\b/i.test(words) && SAYS_NO.test(words));
   if (!isSure || !ofToken || reply.status >= 500 || OF_SERVER.includes(means)) throw error;
   return { accepted: false, refusal: refusal(exchange, refused, isKnown ? means : 'token-refused') };
 }

@@ -107,7 +107,6 @@ export class RedisStore implements Store {
     // What was minted while this process waits is newer than what it sees now.
     if (!this.#firstLooks.has(name)) await this.#look(name);
     const end = now() + options.waitMs;
-    // Processes that wait here need no connection.
     if (fs.existsSync(entryPath(stateDir, 'token', identity, 'lock'))) server.disconnect();
     // Without a writable folder only the fleet's lock is used.
     const own = await acquireMachineLock(identity, { ...options, stateDir }).catch(ifUnwritable);
