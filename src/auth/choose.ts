@@ -2,7 +2,7 @@ import { isSamePair } from '../core/endpoints.js';
 import { expected, GraphException, type Hint, usageError } from '../core/errors.js';
 import { once } from '../run/once.js';
 import { graphOf, type Run, usernameOf } from '../run/run.js';
-import { findVersion, knownPair } from '../run/server.js';
+import { findVersion, knownPair, setButEmpty } from '../run/server.js';
 import { entriesOf, type SavedEntry } from '../run/stores.js';
 import { isSaved, ownerOf, type ProfileOwner, secretsNamed } from '../store/ownership.js';
 import { newestFirst } from '../store/records.js';
@@ -39,7 +39,7 @@ export async function findCredential(run: Run, purpose: Purpose, search: Search 
   // Those of other tools may not count here.
   const empty = emptyVariables(run).filter((name) => name.startsWith('GRAPHCRED_'));
   if (run.ports.inCi && level === 'store' && empty.length > 0)
-    run.ports.reporter.warn(`${empty.join(', ')} set but empty, so the ${label} is used`);
+    run.ports.reporter.warn(`${setButEmpty(empty)}, so the ${label} is used`);
   // A JWT says itself whom it logs in and when it ends.
   if (kind === 'jwt') refuseLifetime(run, label);
   if (kind === 'jwt') refuseOtherUser(run, label, username);

@@ -3,7 +3,7 @@ import { describeLeftOut, describePair, namedBy, namesServer } from '../config/t
 import { GraphException, type Hint } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { graphOf, type Run, usernameOf } from '../run/run.js';
-import { findVersion, hintWithoutServer } from '../run/server.js';
+import { findVersion, hintWithoutServer, setButEmpty } from '../run/server.js';
 import { type CredentialSource, emptyVariables, isSecretId, type Purpose } from './credential.js';
 import { notLoggedIn, oidcOf } from './oidc/settings.js';
 
@@ -72,7 +72,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const mints = purpose === 'mint';
   const hints = [
     ...(namesServer(settings) ? [] : hintWithoutServer(run)),
-    ...setButEmpty(run),
+    ...setButEmpty(emptyVariables(run)),
     missing && 'check the name of the secret, or log in again',
     `${missing ? 'or ' : ''}${how}`,
     mints && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET or GRAPHCRED_SECRET_FILE`,
@@ -101,15 +101,10 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   const add = pair?.gsqlUrl === target.gsqlUrl && !target.restUrl && `add --rest-url ${pair.restUrl}, or `;
   const leave = named?.level === 'flag' ? `${add || ''}leave ${named.label} out, or ` : correct;
   const give = `${leave}give the credential for ${target.gsqlUrl}: --username and --password-stdin, or ${options}`;
-  const hint = [give, ...setButEmpty(run)];
+  const hint = [give, ...setButEmpty(emptyVariables(run))];
   if (credential) return mismatch(run, pair, credential.label, hint);
-  const message = `${what} is needed. ${describeLeftOut(leftOut, settings)}.`;
+  const message = `${what} is needed for ${describePair(target, pair)}, named by ${named?.label}. ${describeLeftOut(leftOut)}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
-}
-
-function setButEmpty(run: Run): string[] {
-  const empty = emptyVariables(run);
-  return empty.length > 0 ? [`${empty.join(', ')} ${empty.length > 1 ? 'are' : 'is'} set but empty`] : [];
 }
 
 function notSaved({ stores }: Run, secretAlias: string): string {

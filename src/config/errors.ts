@@ -49,6 +49,6 @@ export function refuseValue(
   const [setting] = settings.all[key];
   const fromFile = isInFile(setting?.level);
   const label = setting?.label ?? key;
-  const where = fromFile ? `${settings.file?.path}: ${label}` : label;
+  const where = fromFile ? `${settings.file?.path}: the value of ${label}` : `The value of ${label}`;
   throw new GraphException(fromFile ? 'CONFIG_INVALID' : 'USAGE', `${where} ${problem}.`, { hint });
 }

@@ -59,11 +59,11 @@ type Path = readonly string[];
 
 /** Checks a parsed config file, key by key. Throws CONFIG_INVALID naming file and key. */
 export function checkedConfig(file: string, data: unknown): ConfigFile {
-  const tableAt = (path: Path, value: unknown, form = 'settings, by name') => {
+  const tableAt = (path: Path, value: unknown, of = 'settings') => {
     // YAML gives null for a file, or a table, with nothing but comments.
     if (value === undefined || value === null) return {};
     if (isTable(value)) return value;
-    throw keyError(file, path, `must hold ${form}`);
+    throw keyError(file, path, `must be a table of ${of}`);
   };
   const settingsAt = (path: Path, table: unknown): ConfigValues => {
     const values: ConfigValues = {};
@@ -87,7 +87,7 @@ export function checkedConfig(file: string, data: unknown): ConfigFile {
   const defaultProfile = named === '' ? undefined : (named ?? undefined);
   if (defaultProfile !== undefined && typeof defaultProfile !== 'string')
     throw keyError(file, ['defaultProfile'], 'is not text', 'put the value in quotes');
-  const tables = Object.entries(tableAt(['profiles'], profiles, 'profiles, by name')).map(([name, table]) => {
+  const tables = Object.entries(tableAt(['profiles'], profiles, 'profiles')).map(([name, table]) => {
     const at = ['profiles', name];
     if (isProfileName(name)) return [name, settingsAt(at, table)] as const;
     throw keyError(file, at, 'is not a valid profile name', `begin it with ${PROFILE_NAME_FORM}`);

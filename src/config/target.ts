@@ -82,8 +82,8 @@ export function describePair(pair: Pair | undefined, other?: Pair): string {
   return restUrl === '' ? gsqlUrl : `${gsqlUrl} (REST ${restUrl})`;
 }
 
-/** Says what of a layer does not count, for which database it is, and what names the one in force. */
-export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settings): string {
+/** Says what of a layer does not count, for which database it is, and, with `settings`, what names the one in force. */
+export function describeLeftOut({ source, pair, set }: LeftOut, settings?: Settings): string {
   const others = set.filter((one) => !isAddress(one));
   const named = others.length > 0 ? others : set;
   const names = [...new Set(named.map(({ key, label, level }) => (isInFile(level) ? key : label)))];
@@ -91,8 +91,9 @@ export function describeLeftOut({ source, pair, set }: LeftOut, settings: Settin
   const ofFile = isInFile(set[0]?.level) ? ` of ${place}` : '';
   const [are, they] = names.length > 1 ? ['are', 'they are'] : ['is', 'it is'];
   const why = pair ? `${they} for ${describePair(pair)}` : `the address in ${place} is not valid`;
-  const inForce = `${namedBy(settings)?.label} names ${describePair(targetOf(settings), pair)}`;
-  return `${names.join(', ')}${ofFile} ${are} not used: ${why}, and ${inForce}`;
+  const inForce =
+    settings && `, and ${namedBy(settings)?.label} names ${describePair(targetOf(settings), pair)}`;
+  return `${names.join(', ')}${ofFile} ${are} not used: ${why}${inForce ?? ''}`;
 }
 
 /** Returns what names the servers in force: a URL or host, else a port of the default host. */

@@ -171,12 +171,11 @@ function parse(text: string, setting: keyof Endpoints, refuse: Refuse): URL {
 
 function checkPort(port: number, setting: keyof Endpoints, refuse: Refuse): number {
   if (Number.isInteger(port) && port >= 1 && port <= 65535) return port;
-  const usual = setting === 'restPort' ? DEFAULT_REST_PORT : DEFAULT_GSQL_PORT;
-  throw refuse(
-    setting,
-    'must be a whole number from 1 to 65535',
-    `give the port of that server, usually ${usual}`,
-  );
+  const isRest = setting === 'restPort';
+  const server = isRest
+    ? `REST server, usually ${DEFAULT_REST_PORT}`
+    : `GSQL server, usually ${DEFAULT_GSQL_PORT}`;
+  throw refuse(setting, 'must be a whole number from 1 to 65535', `give the port of the ${server}`);
 }
 
 /** Returns scheme and host name of an address, with this port or without one. */

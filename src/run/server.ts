@@ -86,15 +86,18 @@ export function tellEmpty(run: Run): void {
   const { settings, target, ports } = run;
   if (!ports.inCi) return;
   const empty = namesServer(settings) ? [] : emptyAddresses(run);
-  if (empty.length > 0)
-    ports.reporter.warn(`${empty.join(', ')} set but empty, so the server is ${target.gsqlUrl}`);
+  if (empty.length > 0) ports.reporter.warn(`${setButEmpty(empty)}, so the server is ${target.gsqlUrl}`);
   if (ports.env.GRAPHCRED_GRAPH === '' && settings.graph === undefined)
     ports.reporter.note('GRAPHCRED_GRAPH is set but empty: on 4.x a token is for every graph then');
 }
 
+export function setButEmpty(names: readonly string[]): string[] {
+  return names.length > 0 ? [`${names.join(', ')} ${names.length > 1 ? 'are' : 'is'} set but empty`] : [];
+}
+
 export function hintWithoutServer(run: Run): readonly Fix[] {
   const { settings, ports } = run;
-  const empty = emptyAddresses(run).map((name) => `${name} is set but empty`);
+  const empty = setButEmpty(emptyAddresses(run));
   const [other, command] = settings.profileNames.length
     ? ['a profile with -p', 'profile list']
     : ['log in on a terminal', 'login'];

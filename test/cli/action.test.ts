@@ -232,11 +232,11 @@ test('the log of a job with wrong inputs says which, and what to set', async () 
     graphcred: INPUT_REQUIRED: Set the input secret, or username and password. Pull requests from forks get no secrets from GitHub.
     graphcred: INPUT_REQUIRED: Set the input secret, or username and password. Pull requests from forks get no secrets from GitHub.
     graphcred: INPUT_REQUIRED: Set the input secret, or username and password. Pull requests from forks get no secrets from GitHub.
-    graphcred: USAGE: the input lifetime is not a duration. Hint: write seconds, or a number with a unit, 100 years at most: 90, 90s, 15m, 12h, 30d, 1w
+    graphcred: USAGE: The value of the input lifetime is not a duration. Hint: write seconds, or a number with a unit, 100 years at most: 90, 90s, 15m, 12h, 30d, 1w
     graphcred: USAGE: The input revoke is neither true nor false.
     graphcred: USAGE: The input export is neither true nor false.
-    graphcred: USAGE: the input gsql-url must be a URL that begins with http:// or https://. Hint: give http://127.0.0.1 or https://graph.example.com, for example
-    graphcred: USAGE: the input gsql-url must not hold a user name or password. Hint: remove them from the address, and give them as username and password
+    graphcred: USAGE: The value of the input gsql-url must be a URL that begins with http:// or https://. Hint: give http://127.0.0.1 or https://graph.example.com, for example
+    graphcred: USAGE: The value of the input gsql-url must not hold a user name or password. Hint: remove them from the address, and give them as username and password
     graphcred: AUTH_FAILED: The server refused the credential. Check the input secret, or username and password.
     graphcred: NOT_FOUND: There is no such graph, or this user may not see it. Check the input graph.
     graphcred: no encryption at http://graph.invalid: credentials can be read on the way. Use https if the server offers it

@@ -252,7 +252,7 @@ describe('a fleet', () => {
     [
       { GRAPHCRED_REDIS_URL: 'redis://job:hunter22@' },
       2,
-      'graphcred: GRAPHCRED_REDIS_URL is not a Redis URL.\nhint: write redis://HOST:6379',
+      'graphcred: The value of GRAPHCRED_REDIS_URL is not a Redis URL.\nhint: write redis://HOST:6379',
     ],
     [{ GRAPHCRED_STORE_KEY: 'short' }, 6, 'not 32 bytes'],
     [{ GRAPHCRED_REDIS_PASSWORD_FILE: 'absent' }, 2, 'named by GRAPHCRED_REDIS_PASSWORD_FILE'],

@@ -106,7 +106,7 @@ test.each([
   const settings = { all: { 'tls.ca': [{ value: file, level: 'flag', label: '--ca' }] } };
   const run = { settings, ports: { cwd: '/' }, time: { limitMs: 5000 } };
   const reading = readPem(run as unknown as Parameters<typeof readPem>[0], 'tls.ca');
-  const message = `--ca names a file that contains ${form} instead of a certificate in PEM.`;
+  const message = `The value of --ca names a file that contains ${form} instead of a certificate in PEM.`;
   await expect(reading).rejects.toMatchObject({ code: 'USAGE', message });
 });
 

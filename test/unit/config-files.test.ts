@@ -61,13 +61,13 @@ describe('values of a config file', () => {
     [{ gsqlurl: 'x' }, 'gsqlurl is not a setting graphcred knows', 'did you mean gsqlUrl?'],
     [{ 'tls.ca': 'x' }, '"tls.ca" is not a setting graphcred knows', 'did you mean tls: { ca: … }?'],
     [{ toString: 'x' }, 'toString is not a setting graphcred knows', CORRECT],
-    [{ tls: 'x' }, 'tls must hold settings, by name', CORRECT],
-    [{ redis: [] }, 'redis must hold settings, by name', CORRECT],
+    [{ tls: 'x' }, 'tls must be a table of settings', CORRECT],
+    [{ redis: [] }, 'redis must be a table of settings', CORRECT],
     [{ defaultProfile: 1 }, 'defaultProfile is not text', 'put the value in quotes'],
-    [{ profiles: [] }, 'profiles must hold profiles, by name', CORRECT],
-    [{ profiles: { a: 1 } }, 'profiles.a must hold settings, by name', CORRECT],
+    [{ profiles: [] }, 'profiles must be a table of profiles', CORRECT],
+    [{ profiles: { a: 1 } }, 'profiles.a must be a table of settings', CORRECT],
     [{ profiles: { '-a': {} } }, 'profiles.-a is not a valid profile name', NAME],
-    [[], 'the file must hold settings, by name', CORRECT],
+    [[], 'the file must be a table of settings', CORRECT],
     [{ tls: { insecure: 'never' } }, 'tls.insecure must be on or off', SWITCH],
     [{ noInput: 2 }, 'noInput must be on or off', SWITCH],
     [{ noInput: ['on'] }, 'noInput must be on or off', SWITCH],
@@ -288,7 +288,7 @@ describe('a profile is written', () => {
   test.each([
     ['{ no', 'is not valid JSON.', 'correct the file, or name another one with --config'],
     ['{"grahp": 1}', 'grahp is not a setting graphcred knows.', CORRECT],
-    ['[]', 'the file must hold settings, by name.', CORRECT],
+    ['[]', 'the file must be a table of settings.', CORRECT],
   ])('not over %s, which stays as it is', async (text, problem, hint) => {
     const folder = temporaryHome();
     const file = path.join(folder, 'config.json');

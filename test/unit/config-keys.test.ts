@@ -96,7 +96,7 @@ describe('the value of a setting', () => {
 
   test('that nobody set is refused as USAGE, by its source', () => {
     expect(() => refuseValue(settingsOf({}), 'host', 'is bad', 'hint')).toThrow(
-      expect.objectContaining({ code: 'USAGE', message: 'default is bad.', hint: 'hint' }),
+      expect.objectContaining({ code: 'USAGE', message: 'The value of default is bad.', hint: 'hint' }),
     );
     expect(() => refuseValue(settingsOf({}), 'graph', 'is bad', 'hint')).toThrow('graph is bad.');
   });

@@ -66,8 +66,8 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
   const username = usernameOf(run);
   const whose = username === undefined ? '' : ` of "${username}"`;
   const which = everything ? '' : `${whose} for ${run.target.gsqlUrl}`;
-  const none = `No saved credentials or tokens${which}.`;
-  return new GraphException('NOT_FOUND', none, { hint: ['to log in', { command: 'login' }] });
+  const hint = ['to see the stored tokens', { command: 'token list' }];
+  return new GraphException('NOT_FOUND', `No saved credentials or tokens${which}.`, { hint });
 }
 
 /** Deletes what is planned, after revoking the tokens if that is wanted. Returns how many went, and why others are left. */
@@ -81,7 +81,7 @@ export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogou
   const [revoked, ended] = [count('deleted'), count('ended')];
   const gone = revoke ? revoked + ended : tokens.length;
   if (failure && credentials.length > 0 && outcomes.some(({ state }) => state === 'kept'))
-    run.ports.reporter.note('saved passwords and secrets stay, to revoke the tokens that are left');
+    run.ports.reporter.note('saved passwords and secrets are kept: the tokens that are left need them');
   if (failure && gone === 0) throw failure;
   return { tokens: gone, ended, credentials: failure ? 0 : credentials.length, failure };
 }

@@ -54,7 +54,7 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   });
   if (login.version.tokensOutliveSecret && unknown.length > 0) {
     const count = pluralize(unknown.length, 'token');
-    const told = `not revoked, since perhaps of another secret: ${count} stored here; to revoke`;
+    const told = `${count} stored here may be of another secret, so not revoked; to revoke`;
     run.ports.reporter.note([told, deleteCommand(unknown)]);
   }
   const failure = failureOf(run, await revokeTokens(run, minted, all, credential));

@@ -66,7 +66,7 @@ async function byBrowser(
     if (!isSecureUrl(url.href)) throw badProvider('has a login page that is not https', oidc);
     const address = callback.startAt(url.href);
     const isOpened = opensBrowser && (await openBrowser(run.ports, address));
-    const why = more.prompt ? 'to stay logged in' : 'to log in';
+    const why = more.prompt ? 'once more, to stay logged in' : 'to log in';
     run.ports.reporter.ask(`${isOpened ? 'Opening a browser' : 'Open in a browser'} ${why}: ${address}`);
     spinner.start('waiting for the browser', SIGN_IN_MS / 1000);
     const checks = {

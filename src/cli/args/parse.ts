@@ -149,10 +149,12 @@ function parseError({ code, message }: CommanderError, command: Command): GraphE
   const names = command.parent ? command.commands.map((one) => one.name()) : [];
   const other = names.length > 0 ? `choose one of: ${names.join(', ')}; ${see}` : see;
   if (code === 'commander.help') return usageError('A command is missing.', other);
-  const told = text.replace(/ '(.*)'/s, (_, word) => {
-    const [name] = HARMLESS.exec(word) ?? [];
-    return name ? ` '${name}'` : '';
-  });
+  const told = text
+    .replace(/ '(.*)'/s, (_, word) => {
+      const [name] = HARMLESS.exec(word) ?? [];
+      return name ? ` '${name}'` : '';
+    })
+    .replace('argument missing', 'needs a value');
   return usageError(sentence(told.replace(/\.$/, '')), meant ? `did ${meant} ${see}` : other);
 }
 

@@ -123,7 +123,7 @@ function statusText(status: Status, paint: Colours, invocation: Invocation): str
 
 const WHY: Readonly<Record<string, string>> = {
   defaultProfile: 'the default profile',
-  default: 'none was chosen',
+  default: 'no other is named',
 };
 
 function nextStep(status: Status): Hint {

@@ -121,7 +121,7 @@ export function loginWithoutSecret(session: ServerSession, secret: Given): Autho
 }
 
 function needLogin(needed: string): never {
-  throw usageError(`This needs ${needed}.`, ['give a user name and a password', { setting: 'password' }]);
+  throw usageError(`This needs ${needed}.`, ['give that', { setting: 'password' }]);
 }
 
 export interface NewSecret {
