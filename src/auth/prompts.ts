@@ -1,6 +1,6 @@
-import type { LeftOut } from '../config/keys.js';
+import { ADDRESS_KEYS, type LeftOut } from '../config/keys.js';
 import { describeLeftOut, describePair, namedBy, namesServer } from '../config/target.js';
-import { GraphException, type Hint } from '../core/errors.js';
+import { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { graphOf, type Run, usernameOf } from '../run/run.js';
 import { findVersion, hintWithoutServer, setButEmpty } from '../run/server.js';
@@ -39,15 +39,6 @@ export async function promptSource(
       throw noCredential(run, purpose, unusable);
     },
   };
-}
-
-/** Creates the error for a credential of another database than the one in force. @param what names it */
-export function mismatch({ target }: Run, pair: LeftOut['pair'], what: string, hint: Hint): GraphException {
-  const { gsqlUrl, restUrl } = target;
-  const whileOther = `while ${restUrl ? `the REST server is ${restUrl}` : 'no REST server is set'}`;
-  const where = pair?.gsqlUrl === gsqlUrl ? whileOther : `for ${describePair(target)}`;
-  const message = `${what} belongs to ${describePair(pair)}; it is not used ${where}.`;
-  return new GraphException('HOST_MISMATCH', message, { hint });
 }
 
 function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | undefined): GraphException {
@@ -99,11 +90,15 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   const named = namedBy(settings);
   const correct = pair ? '' : `correct the address (${source}), or `;
   const add = pair?.gsqlUrl === target.gsqlUrl && !target.restUrl && `add --rest-url ${pair.restUrl}, or `;
-  const leave = named?.level === 'flag' ? `${add || ''}leave ${named.label} out, or ` : correct;
+  const typed = ADDRESS_KEYS.flatMap((key) => settings.all[key].filter(({ level }) => level === 'flag'));
+  const labels = typed.map(({ label }) => label).join(' and ');
+  const leave = named?.level === 'flag' ? `${add || ''}leave ${labels} out, or ` : correct;
   const give = `${leave}give the credential for ${target.gsqlUrl}: --username and --password-stdin, or ${options}`;
   const hint = [give, ...setButEmpty(emptyVariables(run))];
-  if (credential) return mismatch(run, pair, credential.label, hint);
-  const message = `${what} is needed for ${describePair(target, pair)}, named by ${named?.label}. ${describeLeftOut(leftOut)}.`;
+  const isFor = `${credential?.label} is for ${describePair(pair, target)}`;
+  const message = credential
+    ? `There is no credential for ${describePair(target, pair)}: ${isFor}.`
+    : `${what} is needed for ${describePair(target, pair)}, named by ${named?.label}. ${describeLeftOut(leftOut)}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 

@@ -108,7 +108,7 @@ const configInForce = once(async (invocation: Invocation, input: SettingsInput) 
     return { file: await askTrust(invocation, input, nearest), untrusted: [] };
   }
   for (const { message, fix } of found.untrusted.map(notTrusted))
-    invocation.report.note([`${message.replace(/\.$/, '')}; it is ignored here`, ...fix]);
+    invocation.report.note([`a config file is ignored here; ${message.replace(/\.$/, '')}`, ...fix]);
   return found;
 });
 

@@ -159,7 +159,7 @@ export function notTrusted(read: ConfigText): GraphException {
 }
 
 export function refused({ message, mend }: Problem): GraphException {
-  const hint = `look at what it holds, which others could change; then: ${mend}`;
+  const hint = `check its content, which others may have changed; then: ${mend}`;
   return new GraphException('CONFIG_UNTRUSTED', `The config is not used: ${message}.`, { hint });
 }
 

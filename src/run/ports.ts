@@ -5,7 +5,7 @@ import type { Hint } from '../core/errors.js';
 import type { ConnectionOptions } from '../core/options.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { Deadline } from '../core/time.js';
-import type { KeychainOptions } from '../store/store.js';
+import { type KeychainOptions, SHARED_STORES } from '../store/store.js';
 
 /** What the use cases need of the world around them. The command line makes it from a terminal and a process. */
 export interface Ports extends Omit<KeychainOptions, 'mayPrompt'> {
@@ -70,7 +70,9 @@ const CREDENTIAL_VARIABLES =
  */
 export function environmentWithoutCredentials(env: Ports['env']): Record<string, string | undefined> {
   const given = Object.entries(env).filter(
-    ([name, value]) => !CREDENTIAL_VARIABLES.test(name) && !(name === 'GRAPHCRED_STORE' && value === 'redis'),
+    ([name, value]) =>
+      !CREDENTIAL_VARIABLES.test(name) &&
+      !(name === 'GRAPHCRED_STORE' && SHARED_STORES.includes(value ?? '')),
   );
   return Object.fromEntries(given);
 }

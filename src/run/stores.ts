@@ -8,8 +8,8 @@ import { openRedis, openStore, withFallback } from '../store/open.js';
 import { listEntries, type Unread } from '../store/records.js';
 import type { ServerReport } from '../store/redis/inspect.js';
 import {
-  CREDENTIAL_STORES,
   type CredentialRecord,
+  MACHINE_STORES,
   noneStore,
   STORE_NAMES,
   STORES,
@@ -52,7 +52,7 @@ export class Stores {
     return this.#inForce();
   }
 
-  /** Whether a Redis server, through which machines share tokens, is in force. */
+  /** Whether the store in force is one through which machines share tokens. */
   get areShared(): boolean {
     return STORES[this.inForce.name].isShared;
   }
@@ -81,7 +81,7 @@ export class Stores {
 
   /** Opens the stores of this machine that may hold credentials and tokens; none without a folder for them. */
   async ofMachine(mayPrompt = false): Promise<readonly Store[]> {
-    const names = [this.stateDir, this.configDir].includes(undefined) ? [] : CREDENTIAL_STORES;
+    const names = [this.stateDir, this.configDir].includes(undefined) ? [] : MACHINE_STORES;
     return Promise.all(names.map((name) => this.open(name, mayPrompt)));
   }
 

@@ -10,7 +10,7 @@ import {
   writePrivateFile,
 } from '../files/private-files.js';
 import { shellWord } from '../files/shell-word.js';
-import { CREDENTIAL_STORES, type StoreName, type StoreRecord } from './store.js';
+import { MACHINE_STORES, type StoreName, type StoreRecord } from './store.js';
 
 export interface Entry {
   readonly record: StoreRecord;
@@ -114,7 +114,7 @@ function readUsable(file: string, onUnread?: OnUnread): Entry | undefined {
   if (content === undefined) return undefined;
   const { sealed, ...record } = content;
   const isText = sealed === undefined || typeof sealed === 'string';
-  if (!isText || !isStoreRecord(record) || !CREDENTIAL_STORES.includes(record.store)) {
+  if (!isText || !isStoreRecord(record) || !MACHINE_STORES.includes(record.store)) {
     onUnread?.({ file, why: 'it is not a graphcred record', mend: `delete it: rm ${shellWord(file)}` });
     return undefined;
   }

@@ -15,8 +15,12 @@ export type StoreName = keyof typeof STORES;
 
 export const STORE_NAMES = Object.keys(STORES) as readonly StoreName[];
 
-/** The stores in which secrets, passwords and this machine's own tokens may lie. */
-export const CREDENTIAL_STORES = STORE_NAMES.filter((name) => STORES[name].keeps.credentials);
+/** Those of this machine, whose records are files here. */
+export const MACHINE_STORES = STORE_NAMES.filter(
+  (name) => STORES[name].keeps.tokens && !STORES[name].isShared,
+);
+/** Those through which machines share tokens. */
+export const SHARED_STORES: readonly string[] = STORE_NAMES.filter((name) => STORES[name].isShared);
 
 interface Where extends Servers {
   readonly host: string;

@@ -92,7 +92,7 @@ test.each([
     const refused = await cli(home, ['token', 'get', '--config', config, '-p', 'p'], { env: NO_ADDRESS });
     expect(refused).toMatchObject({
       status: 5,
-      stderr: expect.stringContaining('belongs to http://127.0.0.1:9;'),
+      stderr: expect.stringContaining('is for http://127.0.0.1:9'),
     });
     expect(sandbox.requests.filter(({ login }) => login !== 'none')).toEqual([]);
   },

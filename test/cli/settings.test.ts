@@ -240,7 +240,7 @@ test('the hint of a file in the home folder that others can change says how to s
   expect(await run('token get')).toMatchObject({
     status: 5,
     stderr: expect.stringContaining(
-      `other users can write ${home}.\nhint: look at what it holds, which others could change; then: chmod go-w ${home}\n`,
+      `other users can write ${home}.\nhint: check its content, which others may have changed; then: chmod go-w ${home}\n`,
     ),
   });
 });
@@ -355,7 +355,10 @@ test.each<[string, (config: string) => void, string]>([
       });
   expect(fs.existsSync(ran)).toBe(false);
   const { status, stderr } = await run('config show');
-  expect([status, stderr]).toEqual([0, expect.stringMatching(new RegExp(`it is ignored here; .*${mend}`))]);
+  expect([status, stderr]).toEqual([
+    0,
+    expect.stringMatching(new RegExp(`a config file is ignored here; .*${mend}`)),
+  ]);
 });
 
 // holds: C3.14

@@ -43,6 +43,11 @@ describe('a cached token is used', () => {
     expect(usable({ createdAtUnix: NOW + 11 })).toBe(false);
   });
 
+  test('unless its deletion was broken off, which the server may have carried out', () => {
+    expect(usable({ info: { unfinished: 'refresh' } })).toBe(true);
+    expect(usable({ info: { unfinished: 'delete' } })).toBe(false);
+  });
+
   test('by a run that wants a new one, when it was asked for since then and not in the future', () => {
     const asked = (ms: number) => usable({ info: { requestedAtMs: ms } }, 0, NOW * 1000 - 500);
     expect([-501, -500, 0, 1].map((ms) => asked(NOW * 1000 + ms))).toEqual([false, true, true, false]);

@@ -50,7 +50,6 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
   await credential?.read();
   const outcomes = await revokeTokens(run, rows, all, credential);
   const cause = outcomes.find(({ state }) => state === 'kept')?.error;
-  // What every token of an owner met is said as it is.
   if (credential && cause && outcomes.every(({ state }) => state === 'kept')) throw cause;
   const none = 'The server no longer knew any of these tokens.';
   return deletionOf(run, [...outcomes, ...gone], skipMissing, none);

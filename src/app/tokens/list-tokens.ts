@@ -1,6 +1,7 @@
 import { profileOwner } from '../../auth/choose.js';
-import { mismatch } from '../../auth/prompts.js';
+import { describePair } from '../../config/target.js';
 import { isSamePair } from '../../core/endpoints.js';
+import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { once } from '../../run/once.js';
 import type { LocalRun, Run } from '../../run/run.js';
@@ -48,9 +49,10 @@ export async function rowsHere(run: Run, token: Sensitive, all?: readonly TokenR
     !isSamePair(info, run.target) && info.issuedBy !== 'provider';
   const [first] = held;
   if (first === undefined || !held.every(isElsewhere)) return held;
-  const { gsqlUrl, restUrl } = first.record.info;
-  const hint = `give its own addresses: --gsql-url ${gsqlUrl} --rest-url ${restUrl}`;
-  throw mismatch(run, first.record.info, 'This token', hint);
+  const own = first.record.info;
+  const hint = `give its own addresses: --gsql-url ${own.gsqlUrl} --rest-url ${own.restUrl}`;
+  const message = `This token is for ${describePair(own)}, and not for ${describePair(run.target, own)}.`;
+  throw new GraphException('HOST_MISMATCH', message, { hint });
 }
 
 function originOf({ info: { principal } }: TokenRecord, minter: StoreRecord | undefined): string {

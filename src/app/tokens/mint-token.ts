@@ -35,7 +35,6 @@ export async function mintToken(run: Run, credential: Credential, unique: boolea
     'A token may have been made; it stays valid until it expires.',
     ...(createsSecret ? seeSecret : []),
   ]);
-  // A person is told once a day.
   if (createsSecret && !recall(run, 'madeSecretTold')) {
     ports.reporter.note([
       'a 4.x server makes a secret (AUTO_GENERATED_ALIAS_…) for each token made with a password',

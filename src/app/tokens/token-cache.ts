@@ -62,10 +62,11 @@ export async function findToken(
 const CLOCK_SLACK = 10;
 
 export function isUsable(record: TokenRecord, { minTtl, freshSince }: Wanted, now: number): boolean {
-  if (record.expiresAtUnix - now / 1000 < minTtl) return false;
+  const { requestedAtMs = 0, unfinished } = record.info;
+  // The server may have carried out a deletion that was broken off.
+  if (unfinished === 'delete' || record.expiresAtUnix - now / 1000 < minTtl) return false;
   // A creation time in the future means that the clock was set back, so the expiry is wrong too.
   if (record.createdAtUnix > now / 1000 + CLOCK_SLACK) return false;
-  const { requestedAtMs = 0 } = record.info;
   return freshSince === undefined || (requestedAtMs >= freshSince && requestedAtMs <= now);
 }
 

@@ -133,6 +133,7 @@ const REDIS_HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
   [NO_RIGHTS, 'give the Redis user that right; docs/fleet.md lists all'],
   [/NOAUTH|WRONGPASS/, 'check GRAPHCRED_REDIS_USERNAME and GRAPHCRED_REDIS_PASSWORD_FILE'],
   [/READONLY/, 'set GRAPHCRED_REDIS_URL to the master: this server is a replica'],
+  [/OOM|NOREPLICAS|CLUSTERDOWN|LOADING/, 'have whoever runs that Redis server look at this'],
   [/MOVED/, 'list several nodes of the cluster in GRAPHCRED_REDIS_URL'],
   [
     /unknown command|entinels are/,
