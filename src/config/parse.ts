@@ -117,7 +117,7 @@ function problemOfValue(key: ConfigKey, value: unknown): ValueProblem | undefine
     return isList ? undefined : ['is not a list of strings', hint];
   }
   if (type === 'boolean')
-    return Array.isArray(value) || readSwitch(`${value}`) === undefined ? NO_SWITCH : undefined;
+    return typeof value === 'object' || readSwitch(`${value}`) === undefined ? NO_SWITCH : undefined;
   if (type === 'port' && (isText || isNumber))
     return /^\d+$/.test(`${value}`) ? undefined : ['is not a port number'];
   if (isText || (type === 'duration' && isNumber)) return undefined;
