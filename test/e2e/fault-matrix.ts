@@ -167,6 +167,14 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     of: ['token get, version asked'],
+    generation: '3.5',
+    faults: ['status 401'],
+    at: (_request, number) => number === 2,
+    exit: 8,
+    why: 'version: that a server wants a login at the path of 3.x does not tell which one it is',
+  },
+  {
+    of: ['token get, version asked'],
     faults: ['status 401'],
     at: ({ login, path: route }) => login === 'none' && route.endsWith('/version'),
     exit: 0,
