@@ -110,12 +110,12 @@ describe('a failure of the store', () => {
     });
   });
 
-  test('says of a token that it cannot be printed', async () => {
+  test('says of a token that it cannot be printed, and was made', async () => {
     const { run } = await bench();
     expect(await run('token get', { fullDisk: true })).toEqual({
       status: 2,
       stdout: '',
-      stderr: 'graphcred: The result cannot be written.\nhint: check the disk\n',
+      stderr: 'graphcred: The result cannot be written. Already done: got a token.\nhint: check the disk\n',
     });
   });
 
