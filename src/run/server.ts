@@ -158,7 +158,7 @@ export function recall<F extends keyof ServerFacts>(run: Run, fact: F) {
   return Math.abs(run.ports.now() / 1000 - atUnix) < 24 * 3600 ? value : undefined;
 }
 
-/** Adds to the server cache. @param value undefined when what is cached counts no more, except while the server is away */
+/** Adds to the server cache, if that can be written. @param value undefined when what is cached counts no more, except while the server is away */
 export function learn<F extends keyof ServerFacts>(run: Run, fact: F, value?: ServerFacts[F]): void {
   const { stores, target, ports } = run;
   const { stateDir, remember } = stores;
