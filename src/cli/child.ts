@@ -48,7 +48,7 @@ export async function runToEnd(
 
 function isOfOptions(error: unknown, { flags }: Invocation): boolean {
   if (!(error instanceof GraphException) || error.code !== 'USAGE') return false;
-  const told = `${error.message} ${textOf(error.fix, {})}`.split(/[^\w-]+/);
+  const told = `${error.message} ${textOf(error.fix, { typed: {} })}`.split(/[^\w-]+/);
   return Object.keys(flags).some((name) => told.includes(`--${name}`));
 }
 

@@ -17,10 +17,7 @@ import { inCi, settingsInput } from './context.js';
 import { prompterOf, whyNotAsked } from './output/prompt.js';
 
 interface RunOptions {
-  /**
-   * Which profile is opened: of the config file in force one that exists, or `any` name; or the user's `own`, which only
-   * the user's own config file may have, and which may be about to be written.
-   */
+  /** One that exists in the config file in force, `any` name, or one of the user's `own` config file, also a new one. */
   readonly profile?: 'existing' | 'any' | 'own';
   /** Flags that were not typed as such: an address that a person answers, or the name of the profile. */
   readonly moreFlags?: Flags;
@@ -76,6 +73,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   const found = await (profile === 'own' ? findOwnConfig(input) : configInForce(invocation, input));
   const { file } = found;
   const settings = resolveSettings(input, file, { needsProfile: profile === 'existing' });
+  report.settings = settings;
   report.format = outputOf(invocation, settings);
   if (settings.profile.source === '--profile')
     for (const { tgVariable = '' } of Object.values(SETTINGS))

@@ -217,10 +217,7 @@ export class GraphConnection {
     return (await this.#begin()(ping)).serverTimeUnix;
   }
 
-  /**
-   * Returns a provider of tokens for a program that runs longer than one of them lives. From then on `rest()` uses it in
-   * place of `apiToken`.
-   */
+  /** Returns a provider of tokens for a long-running program. From then on `rest()` uses it in place of `apiToken`. */
   tokenProvider(options: MintOptions = {}): TokenProvider {
     const wanted = checked(options);
     let fromMs = 0;

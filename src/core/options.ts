@@ -40,10 +40,7 @@ export interface ConnectionOptions extends Endpoints {
    * when an answer does not fit `knownVersion`: the next call asks. An error that one of these callbacks throws is ignored.
    */
   readonly onVersion?: ((version: ServerVersion | undefined) => void) | undefined;
-  /**
-   * The time limit of each method call, however many requests it sends; 30 s when absent. A token that `rest()` waits for
-   * has its own.
-   */
+  /** The time limit of each method call with all its requests; 30 s when absent. A token that `rest()` waits for has its own. */
   readonly timeoutMs?: number | undefined;
   /** In place of `timeoutMs`: a time limit that all calls of all connections share which are given the same object. */
   readonly deadline?: Deadline | undefined;

@@ -64,10 +64,7 @@ export class TokenProvider<T = MintedToken> {
     return { authorization: `Bearer ${this.#deps.textOf(await this.get())}` };
   }
 
-  /**
-   * Returns the token to use in place of one that the server refused: one for all callers that were refused together.
-   * Undefined when a new token was refused just now too.
-   */
+  /** Returns a token in place of a refused one, one for all callers; undefined when a new one was refused just now too. */
   async replace(refused: T): Promise<T | undefined> {
     fields(refused, 'refused');
     if (this.#current !== undefined && this.#current.token !== refused && this.#getting === undefined)

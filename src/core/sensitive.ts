@@ -41,10 +41,7 @@ export class Sensitive {
   }
 }
 
-/**
- * A credential together with the servers it belongs to. `send` refuses to put it on a request to any other. One that is
- * bound already stays bound to its own servers.
- */
+/** A credential with the servers it belongs to, for good. `send` refuses to put it on a request to any other. */
 export class BoundCredential extends Sensitive {
   /** The servers it belongs to. */
   readonly servers: Servers;

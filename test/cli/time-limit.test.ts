@@ -48,7 +48,7 @@ test('a command ends when its time is over, even if each answer alone comes in t
       const said = `${serverVersion}: ${line}: ${stdout}${stderr}`;
       expect(said).toMatch(/had no answer within 1 s|was not sent: the time limit of 1 s/);
       // The message says what may have been done before it advises to allow more time.
-      expect(said).toMatch(/--timeout|secret drop|graphcred logout/);
+      expect(said).toMatch(/GRAPHCRED_TIMEOUT|secret drop|graphcred logout/);
       return [line, status];
     };
     expect(await Promise.all(all.map(wait)), serverVersion).toEqual(

@@ -13,7 +13,7 @@ function told(error: unknown): string[] {
   );
   return [
     `  ${code} ${message}`,
-    `  hint: ${fix.length === 0 ? 'NONE' : textOf(fix, {})}`,
+    `  hint: ${fix.length === 0 ? 'NONE' : textOf(fix, { typed: {} })}`,
     `  ${facts.map(([name, value]) => `${name}: ${value}`).join(', ') || 'no other facts'}`,
   ];
 }

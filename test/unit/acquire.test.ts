@@ -83,7 +83,7 @@ function runIn({ now = () => NOW * 1000, warn = () => {} }: World): Run {
     time: { limitMs: 1000 },
     target: { host: 'http://gsql' },
     asked: {},
-    ports: { now, interruption, reporter: { warn: (text: Hint) => warn(textOf(text, {})) } },
+    ports: { now, interruption, reporter: { warn: (text: Hint) => warn(textOf(text, { typed: {} })) } },
   };
   return run as unknown as Run;
 }

@@ -57,11 +57,11 @@ describe('a person is asked', () => {
 test('a printed command has the place that was typed, and a profile that is not written its address', () => {
   const typed = { profile: 'work', 'gsql-url': 'http://db:1', isNewProfile: true } as const;
   const command = 'graphcred login -p work --gsql-url http://db:1';
-  expect(textOf({ command: 'login -p work' }, typed)).toBe(command);
-  expect(textOf({ command: 'login -p work' }, { ...typed, isNewProfile: undefined })).toBe(
+  expect(textOf({ command: 'login -p work' }, { typed })).toBe(command);
+  expect(textOf({ command: 'login -p work' }, { typed: { ...typed, isNewProfile: undefined } })).toBe(
     'graphcred login -p work',
   );
-  expect(textOf({ command: 'exec -- COMMAND' }, { principal: 'nightly' })).toBe(
+  expect(textOf({ command: 'exec -- COMMAND' }, { typed: { principal: 'nightly' } })).toBe(
     'graphcred exec --principal nightly -- COMMAND',
   );
 });

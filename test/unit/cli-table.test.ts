@@ -4,6 +4,7 @@ import type { Invocation } from '../../src/cli/command.js';
 import { EXITS, exitStatus } from '../../src/cli/output/exit-codes.js';
 import { textOf } from '../../src/cli/output/hints.js';
 import { colours, shorten, table } from '../../src/cli/output/table.js';
+import { resolveSettings } from '../../src/config/settings.js';
 import { GraphException } from '../../src/core/errors.js';
 
 const HEAD = ['HOST', 'PRINCIPAL', 'LIFE'];
@@ -92,14 +93,23 @@ test('a hint is printed with its commands and options, and of these with what wa
   ];
   const typed = { profile: 'one', config: 'my file' };
   const place = "-p one --config 'my file'";
-  expect(textOf(hint, typed)).toBe(
+  expect(textOf(hint, { typed })).toBe(
     `do it (--graph): graphcred token delete 1c24be77 ${place}; graphcred exec ${place} -- ls`,
   );
-  expect(textOf([{ command: 'profile list' }, 'or not'], typed)).toBe(
+  expect(textOf([{ command: 'profile list' }, 'or not'], { typed })).toBe(
     "graphcred profile list --config 'my file'; or not",
   );
-  expect(textOf({ command: 'secret drop ci -p two' }, { ...typed, owner: 'ada' })).toBe(
+  expect(textOf({ command: 'secret drop ci -p two' }, { typed: { ...typed, owner: 'ada' } })).toBe(
     "graphcred secret drop ci -p two --owner ada --config 'my file'",
+  );
+});
+
+test('a hint names the place where its setting was set, else the option', () => {
+  const env = { GRAPHCRED_TIMEOUT: '5', TG_CERT_PATH: 'ca.pem' };
+  const settings = resolveSettings({ flags: { lifetime: '15m' }, env }, undefined);
+  const hint = ['timeoutMs', 'tls.ca', 'lifetime', 'graph'].map((setting) => ({ setting }));
+  expect(textOf(['change', ...hint], { typed: {}, settings })).toBe(
+    'change (GRAPHCRED_TIMEOUT) (TG_CERT_PATH) (--lifetime) (--graph)',
   );
 });
 

@@ -9,10 +9,10 @@ import { openRun } from '../session.js';
 const INDENT = 7 + 2 + 12 + 2;
 
 export async function execute(invocation: Invocation): Promise<number> {
-  const { report, ctx, flags } = invocation;
+  const { report, ctx } = invocation;
   const unusable = (error: unknown) => [{ id: 'config', ...failed(error) }];
   const results = await openRun(invocation).then(examine, unusable);
-  const checks = results.map(({ code: _, fix, ...check }) => ({ ...check, fix: textOf(fix, flags) }));
+  const checks = results.map(({ code: _, fix, ...check }) => ({ ...check, fix: textOf(fix, report) }));
   const paint = await colours(invocation);
   const tones = { ok: paint.good, warn: paint.warn, fail: paint.bad, skipped: paint.dim };
   const room = Math.max(30, (ctx.stdout.columns ?? Number.POSITIVE_INFINITY) - INDENT);

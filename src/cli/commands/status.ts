@@ -34,7 +34,7 @@ export async function execute(invocation: Invocation): Promise<number> {
   else if (first) report.raw(statusText(first, await colours(invocation), invocation));
   for (const { profile, error } of all) {
     if (!error || (report.json && isOfAll)) continue;
-    if (isOfAll) report.typed = { ...flags, profile };
+    if (isOfAll) Object.assign(report, { typed: { ...flags, profile }, settings: undefined });
     report.error(error);
   }
   const ends = new Set(all.map(({ state, error }) => exitStatus(error?.code ?? STATES[state].code)));
@@ -69,7 +69,7 @@ function describeToken({ state, expiresAtUnix: end }: Status, { ctx }: Invocatio
 
 async function printAll(invocation: Invocation, all: readonly Status[], standard: string | undefined) {
   const withError = ({ profile, error }: Status) =>
-    error && { error: errorBody(error, { ...invocation.flags, profile }) };
+    error && { error: errorBody(error, { typed: { ...invocation.flags, profile } }) };
   await printList(invocation, {
     document: { profiles: all.map((status) => ({ ...statusDocument(status), ...withError(status) })) },
     head: ['', 'PROFILE', 'SERVER', 'GRAPH', 'USER', 'STORE', 'TOKEN'],
@@ -95,7 +95,7 @@ function statusDocument(status: Status): Record<string, unknown> {
 }
 
 function statusText(status: Status, paint: Colours, invocation: Invocation): string {
-  const { ctx, flags } = invocation;
+  const { ctx, report } = invocation;
   const { profile, chosenBy, serverVersion = 'unknown', credential, store, storeNote = '' } = status;
   const { state, expiresAtUnix } = status;
   const { tone, end } = STATES[state];
@@ -117,7 +117,7 @@ function statusText(status: Status, paint: Colours, invocation: Invocation): str
     paint.bold(cut(`${singleLine(profile)} (${WHY[chosenBy] ?? chosenBy})`)),
     ...facts.flatMap(([name, value]) => (value === undefined ? [] : cut(label(name) + singleLine(value)))),
     token.replace(state, (word) => paint[tone](word)),
-    label('next') + singleLine(textOf(nextStep(status), flags)),
+    label('next') + singleLine(textOf(nextStep(status), report)),
   ].join('\n');
 }
 

@@ -1,4 +1,4 @@
-import type { Flags } from '../../config/keys.js';
+import { type ConfigKey, type Flags, SETTINGS, type Settings } from '../../config/keys.js';
 import type { Fix, Hint } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
 
@@ -11,34 +11,42 @@ const GETS_NO_TOKEN = /^(?!(token (get|check|refresh|delete)|exec|proxy|api)\b)/
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
 const TAKES_NO_CONFIG = /^(login|config trust|profile (use|remove))\b/;
 
+/** Where a hint names more than the one option of its setting, or shows a value. */
 const OPTION_FOR: Readonly<Record<string, string>> = {
-  graph: '--graph',
   jwtToken: '--secret-stdin, --secret-file, --jwt-stdin, --jwt-file',
   ports: '--gsql-url URL',
   urls: '--gsql-url, --rest-url',
-  lifetime: '--lifetime',
   owner: '--owner',
-  restUrl: '--rest-url',
   password: '--username, and --password-stdin, --password-file or GRAPHCRED_PASSWORD',
-  serverVersion: '--server-version',
   skipNA: '--skip-missing',
-  timeoutMs: '--timeout',
   'tls.ca': '--ca FILE',
   'tls.cert': '--cert, --key',
-  username: '--username',
   wait: '--wait 3m',
 };
 
-/** Writes a hint on a line, its commands with what was typed of the place: profile, addresses, config file, owner. */
-export function textOf(hint: Hint, typed: Flags): string {
+/** What hints name: what was typed, and where settings come from. */
+export type Named = { readonly typed: Flags; readonly settings?: Settings | undefined };
+
+/** Writes a hint on a line: commands with what was typed of the place, settings by what gives them, else by option. */
+export function textOf(hint: Hint, named: Named): string {
   return [hint].flat().reduce((text: string, part: Fix, index, all) => {
     if (typeof part === 'string') return text + (text === '' || part.startsWith(',') ? part : `; ${part}`);
-    if ('setting' in part) return part.setting in OPTION_FOR ? `${text} (${OPTION_FOR[part.setting]})` : text;
-    const command = commandAt(part.command, typed);
+    if ('setting' in part) return text + bracketed(part.setting, named.settings);
+    const command = commandAt(part.command, named.typed);
     if (text === '') return command;
     const before = all[index - 1];
     return `${text}${typeof before === 'object' && 'command' in before ? ';' : ':'} ${command}`;
   }, '');
+}
+
+/** Names what gives a setting now, else its option. The library has `timeout` in milliseconds. */
+function bracketed(setting: string, settings: Settings | undefined): string {
+  const key = setting.replace(/Ms$/, '') as ConfigKey;
+  const [set] = settings?.all[key] ?? [];
+  const { flag } = SETTINGS[key] ?? {};
+  const option = OPTION_FOR[setting] ?? (flag && `--${flag}`);
+  const name = set && !['flag', 'default'].includes(set.level) ? set.label : option;
+  return name ? ` (${name})` : '';
 }
 
 function commandAt(command: string, typed: Flags): string {

@@ -1,11 +1,11 @@
-import type { Flags } from '../../config/keys.js';
+import type { Flags, Settings } from '../../config/keys.js';
 import { GraphException, type Hint } from '../../core/errors.js';
 import { once } from '../../run/once.js';
 import { Interrupted } from '../../run/ports.js';
 import { asksForJson } from '../args/options.js';
 import type { Context, Output } from '../context.js';
 import { exitStatus } from './exit-codes.js';
-import { textOf } from './hints.js';
+import { type Named, textOf } from './hints.js';
 import { endOfInterrupted } from './signals.js';
 
 /** What the runner of a CI job obeys: `::` at the start of a line, `##[` and `##vso[` anywhere. */
@@ -39,6 +39,7 @@ export function createReport(ctx: Context) {
   const report = {
     /** What was typed: hints name the same profile, unless `isNewProfile`, the same addresses and config file. */
     typed: {} as Flags,
+    settings: undefined as Settings | undefined,
     /** The format of the output is empty until the settings are read. */
     ...{ quiet: false, verbose: false, format: '' },
     steps: [] as string[],
@@ -53,10 +54,10 @@ export function createReport(ctx: Context) {
     done: (data: Record<string, unknown>, sentence: string) =>
       show(data, wrapped(singleLine(sentence), ctx.stdout.columns).join('\n')),
     note: (text: Hint) => {
-      if (!report.quiet) sayOnce(textOf(text, report.typed));
+      if (!report.quiet) sayOnce(textOf(text, report));
     },
-    warn: (text: Hint) => sayOnce(`warning: ${textOf(text, report.typed)}`),
-    ask: (text: Hint) => say(textOf(text, report.typed)),
+    warn: (text: Hint) => sayOnce(`warning: ${textOf(text, report)}`),
+    ask: (text: Hint) => say(textOf(text, report)),
     detail: (text: string) => {
       if (report.verbose) say(text);
     },
@@ -93,16 +94,17 @@ function shownError(error: unknown): GraphException {
   });
 }
 
-function textOfError(error: GraphException, { typed, json, steps }: Report, status?: number): string {
-  const body = errorBody(error, typed, status);
+function textOfError(error: GraphException, report: Report, status?: number): string {
+  const { json, steps } = report;
+  const body = errorBody(error, report, status);
   if (steps.length > 0)
     body.message = `${body.message.replace(/\.?$/, '.')} Already done: ${steps.join(', ')}.`;
   if (json) return escapeControls(JSON.stringify({ error: body }));
   return `graphcred: ${body.message}${body.hint && `\nhint: ${body.hint}`}`;
 }
 
-export function errorBody(error: GraphException, typed: Flags, exitCode = exitStatus(error.code)) {
-  const [message, hint] = [singleLine(error.message), singleLine(textOf(error.fix, typed))];
+export function errorBody(error: GraphException, named: Named, exitCode = exitStatus(error.code)) {
+  const [message, hint] = [singleLine(error.message), singleLine(textOf(error.fix, named))];
   return { code: error.code, message, hint, exitCode, retryable: error.retryable };
 }
 
