@@ -73,7 +73,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
   const cannot = mints ? 'get another token' : 'log in here';
   const token = hasToken && `A token (TG_API_TOKEN) cannot ${cannot}`;
-  const needed = missing || `${ports.inCi ? 'A credential' : what} is needed for ${target.gsqlUrl}`;
+  const needed = missing || `${ports.inCi || mints ? 'A credential' : what} is needed for ${target.gsqlUrl}`;
   const { tokenLabel } = settings;
   const noneStored = tokenLabel && `No stored token of "${tokenLabel}" is for this graph and lifetime`;
   const message = [token, noneStored, `${needed}${why}.`].filter(Boolean).join('. ');
@@ -95,16 +95,15 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   const leave = named?.level === 'flag' ? `${add || ''}leave ${labels} out, or ` : correct;
   const give = `${leave}give the credential for ${target.gsqlUrl}: --username and --password-stdin, or ${options}`;
   const hint = [give, ...setButEmpty(emptyVariables(run))];
-  const isFor = `${credential?.label} is for ${describePair(pair, target)}`;
   const message = credential
-    ? `There is no credential for ${describePair(target, pair)}: ${isFor}.`
+    ? `${credential.label} is for ${describePair(pair, target)}, and not for ${describePair(target, pair)}.`
     : `${what} is needed for ${describePair(target, pair)}, named by ${named?.label}. ${describeLeftOut(leftOut)}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 
 function notSaved({ stores }: Run, secretAlias: string): string {
   const what = isSecretId(secretAlias) ? 'The secret of the profile is not' : `No secret "${secretAlias}" is`;
-  return `${what} saved in the store "${stores.inForce.name}" for this server, user and graph`;
+  return `${what} saved in the ${stores.inForce.name} store for this server, user and graph`;
 }
 
 function leftOutLayer({ settings: { leftOut } }: Run): LeftOut | undefined {

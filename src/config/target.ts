@@ -148,7 +148,7 @@ function readTarget(settings: Unresolved, { address }: Pick<Layer, 'address'>): 
   const { host, gsqlUrl: service, restUrl: rest } = address;
   if (rest && !service && !host) {
     const [gsql, both] = [nameOf('gsqlUrl', rest.level), nameOf('host', rest.level)];
-    throw needs(rest.label, gsql, `add ${gsql}, or give ${both} alone`);
+    throw needs(rest.label, gsql, `add ${gsql}; or give ${both} in place of both`);
   }
   const hostOf = ({ value }: SourcedValue) => URL.canParse(`${value}`) && new URL(`${value}`).hostname;
   if (host && service && hostOf(host) && hostOf(service) && hostOf(host) !== hostOf(service))

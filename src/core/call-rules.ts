@@ -23,8 +23,8 @@ function checkHeader([name, value]: [string, string]): [string, string] {
   const isName = /^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(key);
   if (!isName || !/^[\t\x20-\x7e]*$/.test(value))
     throw usageError(
-      'A header contains characters that are not allowed.',
-      'keep to letters, digits and plain punctuation',
+      `${isName ? `The header ${key}` : 'The name of a header'} has a character that is not allowed.`,
+      'use ASCII letters, digits and punctuation',
     );
   if (OWN_HEADERS.test(key))
     throw usageError(`The header ${key} is set by graphcred itself.`, 'leave it out');

@@ -165,7 +165,7 @@ function parse(text: string, setting: keyof Endpoints, refuse: Refuse): URL {
       'remove them from the address, and give them as username and password',
     );
   if (url.search !== '' || url.hash !== '')
-    throw refuse(setting, 'must end before any ? or #', 'leave that out');
+    throw refuse(setting, 'must not contain ? or #', 'end it before that sign');
   return url;
 }
 

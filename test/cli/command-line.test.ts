@@ -129,7 +129,7 @@ describe('wrong arguments', () => {
   test.each([
     [
       'exec -o github',
-      'choose one of: text, json; that one is for tokens, see: graphcred token get --help\n',
+      "choose one of: text, json; 'github' is for token get, see: graphcred token get --help\n",
     ],
     ['secret list --json', 'did you mean -o json? '],
     ['completion --json', 'see: graphcred completion --help\n'],

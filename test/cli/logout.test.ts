@@ -14,13 +14,13 @@ test('logout --revoke goes on after a token that the server fails to delete, and
   expect(out).toMatchObject({ status: 10, stdout: expect.stringContaining('Deleted 2 revoked tokens') });
   const { tokens } = await json<{ tokens: { id: string }[] }>('token list');
   expect(tokens).toHaveLength(1);
-  expect(out.stderr).toContain(`still stored here: token ${tokens[0]?.id} (graph demo, of tigergraph)`);
+  expect(out.stderr).toContain(`and not revoked: token ${tokens[0]?.id} of tigergraph for graph demo`);
   sandbox.addFault({ route: 'DELETE /requesttoken', nth: 1, action: 'status', status: 500 });
   const alone = await run('logout --revoke');
   expect(alone).toMatchObject({
     status: 10,
     stdout: '',
-    stderr: expect.stringContaining('Not revoked, and still stored here: '),
+    stderr: expect.stringContaining('Still stored here, and not revoked: '),
   });
 });
 
@@ -83,7 +83,7 @@ test('token delete ends the tokens it can read and keeps the others, whatever th
   clock.ms += 120_000;
   const out = await b.run('token delete', withKey(2));
   expect(out).toMatchObject({ status: 10, stdout: 'Deleted 1 token.\n' });
-  expect(out.stderr).toContain('Not revoked, and still stored here: ');
+  expect(out.stderr).toContain('Still stored here, and not revoked: ');
   expect((await b.json<{ tokens: unknown[] }>('token list', withKey(2))).tokens).toHaveLength(2);
 });
 
@@ -109,7 +109,7 @@ test('logout --all names the secrets that stay by alias', async () => {
   const aliases = ['b', 'e', 'a', 'd', 'c'];
   for (const alias of aliases) await run(`secret create ${alias} --save`);
   const { stderr } = await run('logout --all --yes');
-  expect(stderr.match(/(?<=")\w(?=" stays at)/g)).toEqual([...aliases].sort());
+  expect(stderr.match(/(?<=")\w(?=" still exists)/g)).toEqual([...aliases].sort());
 });
 
 test('logout deletes what is stored for this user at this server, and nothing else', async () => {

@@ -194,7 +194,7 @@ test('--everything revokes with the saved credential that minted a token or the 
   ]);
   const deleted = await run('token delete --everything -p one');
   expect(deleted).toMatchObject({ status: 10, stdout: 'Deleted 2 tokens.\n' });
-  expect(deleted.stderr).toContain(`(graph demo, of tigergraph, ${other.sandbox.gsqlUrl})`);
+  expect(deleted.stderr).toContain(`of tigergraph for graph demo at ${other.sandbox.gsqlUrl}`);
   const left = JSON.parse((await run('token list -o json')).stdout).tokens;
   expect(left).toMatchObject([{ gsqlUrl: other.sandbox.gsqlUrl, principal: 'user:tigergraph' }]);
   // The one that could not be revoked is kept until it is forgotten on purpose.
@@ -224,7 +224,7 @@ test('the login in force revokes tokens whose saved secret the server no longer 
   const { tokens } = JSON.parse((await run('token list -o json')).stdout) as List;
   const alone = await run(`token delete ${tokens[0]?.id}`, { env: bySecret });
   const hint =
-    /still stored here: .*\nhint: .*: graphcred (token delete \w+ --gsql-url .* -u tigergraph --password-stdin)\n/;
+    / not revoked: .*\nhint: .*: graphcred (token delete \w+ --gsql-url .* -u tigergraph --password-stdin)\n/;
   expect(alone).toMatchObject({ status: 10, stderr: expect.stringMatching(hint) });
   const stdin = { stdin: 'tigergraph', env: bySecret };
   expect(await run(`${hint.exec(alone.stderr)?.[1]}`, stdin)).toMatchObject({ status: 0 });

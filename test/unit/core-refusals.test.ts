@@ -52,7 +52,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
 
   test('of a status alone has no words of the server', () => {
     const row = ROWS.find(({ known }) => known === 'status 403') ?? expect.fail('there is no such row');
-    expect(refusal(...answerTo(row)).message).toBe('http://db:14240 says that the login may not do this.');
+    expect(refusal(...answerTo(row)).message).toBe('http://db:14240 does not let the login do this.');
   });
 
   test('of something unknown repeats what the server said', () => {

@@ -425,6 +425,6 @@ test('what is saved for another pair does not count, and the error names a left-
   const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', { saved: store })).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: `There is no credential for http://127.0.0.1:1 (REST http://127.0.0.1:2): password of profile "default" is for ${FOREIGN} (REST http://other.example:9000).`,
+    message: `password of profile "default" is for ${FOREIGN} (REST http://other.example:9000), and not for http://127.0.0.1:1 (REST http://127.0.0.1:2).`,
   });
 });

@@ -122,7 +122,7 @@ async function proven(login: Login, secret: Sensitive): Promise<Login> {
       .deleteToken(secret, { token: new Sensitive(token), skipNA: true })
       .catch(() =>
         run.ports.reporter.warn(
-          `a token that tested the new value was not deleted; it expires by itself in ${PROOF_SECONDS} s`,
+          `a token made to test the new value was not deleted; it expires by itself in ${PROOF_SECONDS} s`,
         ),
       );
   if (credential.kind !== 'secret') return login;

@@ -71,9 +71,9 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
     const { from, record } = row;
     const { graph, gsqlUrl } = record.info;
     const reason = error ? error.message.replace(/\.$/, '') : 'A stored token cannot be read';
-    const why = `${reason}. ${error?.ambiguous ? 'Perhaps not' : 'Not'} revoked, and still stored here`;
-    const at = gsqlUrl === run.target.gsqlUrl ? '' : `, ${gsqlUrl}`;
-    const token = `token ${row.id} (${graph === null ? 'no graph' : `graph ${graph}`}, of ${from}${at})`;
+    const why = `${reason}. Still stored here, ${error?.ambiguous ? 'perhaps' : 'and'} not revoked`;
+    const at = gsqlUrl === run.target.gsqlUrl ? '' : ` at ${gsqlUrl}`;
+    const token = `token ${row.id} of ${from}${graph === null ? '' : ` for graph ${graph}`}${at}`;
     named.set(why, [...(named.get(why) ?? []), token]);
   }
   const message = [...named].map(([why, tokens]) => `${why}: ${tokens.join(', ')}.`).join(' ');

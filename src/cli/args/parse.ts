@@ -121,7 +121,7 @@ function reader(name: string, spec: Partial<Pick<OptionSpec, 'repeat' | 'short'>
         'give one; perhaps a variable of the script is not set',
       );
     const ofToken = FORMATS.includes(value)
-      ? '; that one is for tokens, see: graphcred token get --help'
+      ? `; '${value}' is for token get, see: graphcred token get --help`
       : '';
     if (choices?.includes(value) === false)
       throw usageError(

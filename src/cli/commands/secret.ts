@@ -100,7 +100,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const names = unused.map(singleLine).join('\n');
   if (unused.length === 0 || dryRun) {
     report.show({ dropped: unused, missing: [], dryRun }, names);
-    if (names === '' && !report.json) report.note('there are no generated secrets to drop');
+    if (names === '' && !report.json) report.note('there are no unused AUTO_GENERATED_ALIAS_… secrets');
     return;
   }
   if (flags.yes !== true) {
@@ -123,7 +123,7 @@ export async function rotate(invocation: Invocation): Promise<undefined> {
     throw usageError(`The secret "${alias}" is not rotated: no secret can be created under this name.`, [
       'create one with a name of letters, digits and _',
       { command: 'secret create NAME --save' },
-      'then drop this one',
+      'then drop the old one',
     ]);
   if (flags.print === true) invocation.ctx.stdout.mustArrive();
   await rotateSecret(await openRun(invocation, { isStepwise: true }), {
@@ -172,7 +172,5 @@ function printDropped(
   if (dropped.length + missing.length > 0)
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (version.tokensOutliveSecret && dropped.length > 0)
-    report.note(
-      `tokens made elsewhere from ${dropped.length === 1 ? 'it' : 'them'} stay valid until they expire`,
-    );
+    report.note("others' tokens from a dropped secret are valid until they expire");
 }

@@ -128,7 +128,7 @@ function headerText({ scheme, credential, username }: Authorization): string {
   if (/^[\x21-\x7e]+$/.test(value)) return `${scheme} ${value}`;
   const name = scheme === 'Bearer' ? 'token' : 'secret';
   const named = [name, credential.origin].filter(Boolean).join(' ');
-  throw usageError(`The ${named} contains blanks or letters that are not allowed.`, 'give the value alone');
+  throw usageError(`The ${named} has a blank or another character that it cannot have.`, 'give nothing else');
 }
 
 /**

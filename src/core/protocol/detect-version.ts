@@ -27,7 +27,7 @@ async function detectVersion(base: string, ask: Send): Promise<ServerVersion> {
     throw new GraphException('UNSUPPORTED', `${base} is a REST server, and not the GSQL server.`, {
       hint: 'give the address of the GSQL server, usually port 14240; if both are set, swap them',
     });
-  const answers = [...new Set([newer, older].map(({ status }) => `HTTP ${status}`))].join(' and ');
+  const answers = [...new Set([newer, older].map(({ status }) => `HTTP ${status}`))].join(', then ');
   throw new GraphException('UNSUPPORTED', `${base} does not tell its version (${answers}).`, {
     hint: ['check the address first', ...GIVE_VERSION],
     status: older.status,

@@ -161,7 +161,7 @@ export const BY_STATEMENT: Pick<Protocol, 'listSecrets' | 'createSecret' | 'drop
       return new GraphException('NOT_FOUND', 'There is no such secret.');
     if (alias === '' || UNSAFE.test(alias))
       throw usageError(
-        'This alias cannot be written in a GSQL statement, so the secret was not dropped.',
+        'This alias cannot be written in a GSQL statement.',
         "drop it with the database's own tools",
       );
     const exchange = await runGsql(session, `DROP SECRET ${alias}`, 'drop-secret', alias);

@@ -121,7 +121,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'unknown-token': ['NOT_FOUND', '{server} does not know {token}.', 'get a new one', NEW_TOKEN],
   'no-permission': [
     'PERMISSION_DENIED',
-    '{server} says that {login} may not do this{text}',
+    '{server} does not let {login} do this{text}',
     'ask an administrator for the privilege',
   ],
   'no-such-graph': [

@@ -49,7 +49,7 @@ export function versionOf(version: string): ServerVersion {
   const [major = 0, minor = 99, patch = 99] = version.split('.').map(Number);
   if (major !== 3 && major !== 4) {
     const message = `Servers of version ${version} are not supported, only 3.x and 4.x.`;
-    const hint = [`version ${major > 4 ? 4 : 3} may work all the same`, { setting: 'serverVersion' }];
+    const hint = [`try it as version ${major > 4 ? 4 : 3}`, { setting: 'serverVersion' }];
     throw new GraphException('UNSUPPORTED', message, { hint });
   }
   const rank = (a: number, b: number, c: number) => a * 1e8 + b * 1e5 + c;

@@ -47,7 +47,7 @@ export function createNames(home: string, start: number): Names {
     for (const [port, name] of ports) shown = shown.replace(new RegExp(`\\b${port}\\b`, 'g'), name);
     return shown
       .replace(/AUTO_GENERATED_ALIAS_\w{7}/g, 'AUTO_GENERATED_ALIAS_xxxxxxx')
-      .replace(/(^|\| |"id":"|token )[0-9a-f]{8}(?= {2}|"| \()/gm, '$1(row id)')
+      .replace(/(^|\| |"id":"|token )[0-9a-f]{8}(?= {2}|"| \(| of )/gm, '$1(row id)')
       .replace(/(?<=(?:revoked|deleted|is) the (?:stored )?token )[0-9a-f]{8}\b/g, '(row id)')
       .replace(/(?<=token delete(?: [0-9a-f]{8})*) [0-9a-f]{8}\b/g, ' (row id)')
       .replace(/-[0-9a-f]{32}(-[\w.-]+?)?\.json/g, '-(digest).json')
