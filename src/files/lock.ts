@@ -80,9 +80,10 @@ export function tryLock(file: string): { release(): void } | undefined {
       // The next interval tries again.
     }
   }, RENEW_MS).unref();
-  return {
+  const lock = {
     release() {
       clearInterval(renewal);
+      process.off('exit', lock.release);
       try {
         if (fs.fstatSync(fd).ino === fs.lstatSync(file).ino) fs.unlinkSync(file);
       } catch {
@@ -92,6 +93,8 @@ export function tryLock(file: string): { release(): void } | undefined {
       }
     },
   };
+  // A signal ends the process without unwinding it, and others would wait until the lock counts as dead.
+  return process.on('exit', lock.release) && lock;
 }
 
 /** Returns what changes when the lock is renewed or has another owner. Undefined when there is none. */

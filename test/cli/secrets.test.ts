@@ -121,6 +121,9 @@ test.each([
     const dropped = await run(['secret', 'drop', 'a b', 'good', '--yes']);
     expect(dropped).toMatchObject({ status, stderr: expect.stringMatching(stderr) });
     expect((await run('secret list')).stdout).not.toContain('good');
+    // A job that cleans up again is told that nothing is there.
+    expect((await run(['secret', 'drop', 'x y', 'good', '--yes', '--ignore-missing'])).status).toBe(0);
+    expect((await run(['secret', 'drop', 'x y', 'good', '--yes'])).status).toBe(2);
   },
 );
 

@@ -49,6 +49,12 @@ describe('a lock', () => {
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
+  it('is released when the process exits before that', () => {
+    tryLock(file);
+    process.listeners('exit').at(-1)?.(0);
+    expect(fs.readdirSync(dir)).toEqual([]);
+  });
+
   it('is taken over when its owner has not renewed it for five seconds, and is not released by that owner', async () => {
     const clock = vi.spyOn(process, 'uptime').mockReturnValue(100);
     const first = tryLock(file);

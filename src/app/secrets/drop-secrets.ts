@@ -6,7 +6,7 @@ import { forgetDropped, revokeTokensOf } from './minted-tokens.js';
 import { isNamed, type Listed, maskedLike, savedForServer } from './saved-secrets.js';
 
 /** Returns the secrets to drop. The one that logs in comes last: the others can be dropped only as long as it works. */
-export async function planDrop(login: Login, aliases: readonly string[]): Promise<readonly Listed[]> {
+export async function planDrop(login: Login, aliases: readonly string[], skipsUnknown: boolean) {
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
   // What has no name of the server is recognized by its mask, which must be read before the secret is dropped.
   const needsMasks = (await savedForServer(login)).some(({ record }) => !isNamed(login, record));
@@ -16,7 +16,7 @@ export async function planDrop(login: Login, aliases: readonly string[]): Promis
   if (odd.length > 0 || needsMasks || mayDropLogin)
     for (const { alias, masked } of await login.connection.listSecrets()) masks.set(alias, masked);
   const unknown = odd.find((alias) => !masks.has(alias));
-  if (unknown !== undefined) throw noAlias(aliases, aliases.indexOf(unknown));
+  if (unknown !== undefined && !skipsUnknown) throw noAlias(aliases, aliases.indexOf(unknown));
   const secrets = aliases.map((alias) => ({ alias, masked: masks.get(alias) }));
   const own = await maskedLike(kind === 'secret' ? secrets : [], read);
   return [...secrets.filter((one) => !own.includes(one)), ...own];

@@ -38,7 +38,7 @@ function reportLogin(invocation: Invocation, run: Run, inForce: string | undefin
   const { name } = settings.profile;
   const isHidden = inForce !== undefined && inForce !== file;
   // What else was typed is in the profile now.
-  report.typed = { profile: flags.profile, config: isHidden ? file : undefined, insecure: flags.insecure };
+  report.typed = { profile: flags.profile, config: isHidden ? file : flags.config, insecure: flags.insecure };
   if (lost && !report.json) {
     report.note(`secret "${lost.alias}": this is the only time its value is shown`);
     report.result(lost.value.reveal());

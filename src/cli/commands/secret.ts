@@ -64,7 +64,7 @@ export async function drop(invocation: Invocation): Promise<undefined> {
   const aliases = [...new Set(invocation.args)];
   const run = await openRun(invocation, { isStepwise: true });
   const login = await openLogin(run);
-  const plan = await planDrop(login, aliases);
+  const plan = await planDrop(login, aliases, skipsMissing(invocation));
   if (aliases.length > 1) {
     const question = `Drop ${aliases.length} secrets: ${aliases.join(', ')}?`;
     await confirm(invocation, run.ports, question, 'Nothing was dropped.');
