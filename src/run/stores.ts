@@ -57,6 +57,11 @@ export class Stores {
     return STORES[this.inForce.name].isShared;
   }
 
+  /** Where a run looks for what is stored, for messages. */
+  get place(): string {
+    return this.inForce.setAt === 'flag' ? `in the ${this.inForce.name} store` : 'on this machine';
+  }
+
   /** Whether what a run learns is kept for the next ones. */
   get remember(): boolean {
     return this.stateDir !== undefined && STORES[this.inForce.name].keeps.tokens;

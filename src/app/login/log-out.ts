@@ -67,7 +67,9 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
   const whose = username === undefined ? '' : ` of "${username}"`;
   const which = everything ? '' : `${whose} for ${run.target.gsqlUrl}`;
   const hint = ['to see the stored tokens', { command: 'token list' }];
-  return new GraphException('NOT_FOUND', `No saved credentials or tokens${which} on this machine.`, { hint });
+  return new GraphException('NOT_FOUND', `No saved credentials or tokens${which} ${run.stores.place}.`, {
+    hint,
+  });
 }
 
 /** Deletes what is planned, after revoking the tokens if that is wanted. Returns how many went, and why others are left. */

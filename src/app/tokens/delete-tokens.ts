@@ -72,19 +72,17 @@ async function deleteGiven(
   return { row, state, error: await forget(rows, token) };
 }
 
-function nothingHeld({ settings, target }: Run, credential: Credential | undefined): string {
-  if (!credential) return 'This machine holds no token.';
+function nothingHeld({ settings, target, stores }: Run, credential: Credential | undefined): string {
+  if (!credential) return `There is no token ${stores.place}.`;
   const by =
     credential.kind === 'password' ? `of user "${credential.username}"` : `made with ${credential.label}`;
   const whose = settings.tokenLabel === undefined ? by : `of "${settings.tokenLabel}"`;
-  return `No token ${whose} for ${target.gsqlUrl} is stored on this machine.`;
+  return `No token ${whose} for ${target.gsqlUrl} is stored ${stores.place}.`;
 }
 
-function noteShared({ ports, stores }: Run, tokens: readonly TokenRow[]): void {
+function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {
   if (tokens.some(({ record }) => STORES[record.store].isShared))
     ports.reporter.note('this ends tokens that machines share: jobs that use them need new ones');
-  const other = tokens.find(({ record }) => record.store !== stores.inForce.name)?.record.store;
-  if (other) ports.reporter.note(`this ends tokens in the ${other} store, which other jobs here may use`);
 }
 
 /** @param none what to say when the server has deleted nothing */

@@ -40,6 +40,8 @@ export async function mintToken(run: Run, credential: Credential, unique: boolea
       'a 4.x server makes a secret (AUTO_GENERATED_ALIAS_…) for each token made with a password',
       'to avoid that, use one of your own',
       ...secretInstead(stores.inForce.name),
+      // A password that is set goes before a secret that is saved.
+      ...(/variable$/i.test(credential.level) ? [`, and unset ${credential.label}`] : []),
     ]);
     learn(run, 'madeSecretTold', true);
   }
