@@ -69,14 +69,14 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     mints && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET or GRAPHCRED_SECRET_FILE`,
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
     ...(hasToken && mints ? ['to use the token itself', { command: 'api /PATH' }] : []),
+    settings.tokenLabel &&
+      `a stored token of "${settings.tokenLabel}" is used for its own graph and --lifetime`,
   ];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
   const cannot = mints ? 'get another token' : 'log in here';
   const token = hasToken && `A token (TG_API_TOKEN) cannot ${cannot}`;
   const needed = missing || `${ports.inCi || mints ? 'A credential' : what} is needed for ${target.gsqlUrl}`;
-  const { tokenLabel } = settings;
-  const noneStored = tokenLabel && `No stored token of "${tokenLabel}" is for this graph and lifetime`;
-  const message = [token, noneStored, `${needed}${why}.`].filter(Boolean).join('. ');
+  const message = [token, `${needed}${why}.`].filter(Boolean).join('. ');
   return new GraphException('INPUT_REQUIRED', message, { hint: hints.flatMap((one) => one || []) });
 }
 

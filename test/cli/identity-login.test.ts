@@ -73,6 +73,14 @@ test("a client's secret that the variables give for another provider is not sent
   expect(s.provider.errors).toEqual([]);
 });
 
+test('tokens of a provider that live for a minute are taken, and cached for most of it', async () => {
+  const s = await scene('4.2.0', 60);
+  expect(await s.logIn()).toMatchObject({ status: 0 });
+  s.provider.requests();
+  await get(s);
+  expect(tokenRequests(s)).toBe(0);
+});
+
 // holds: C12.10, C12.11
 test.each(['3.10.1', '4.2.0'])(
   'a login in the browser at %s gives a token to the next command',

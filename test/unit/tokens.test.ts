@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
 import { forget } from '../../src/app/tokens/keep-token.js';
+import { rowsOf } from '../../src/app/tokens/list-tokens.js';
 import { localExpiry, renewToken } from '../../src/app/tokens/mint-token.js';
 import { findToken, isUsable, ownTokens, type TokenCache } from '../../src/app/tokens/token-cache.js';
 import { fingerprint } from '../../src/auth/credential.js';
@@ -186,4 +187,14 @@ describe('a renewed token', () => {
       `the server gave the token a life of ${outside} s, not the ${asked} s asked for`,
     ]);
   });
+});
+
+test('of a program that prints the secret a token is listed under its name, without its arguments', () => {
+  const rowFor = (...command: string[]) => {
+    const principal = `command:${JSON.stringify(command)}`;
+    return rowsOf([{ store: {} as Store, record: record({ info: { principal } }) }])[0]?.from;
+  };
+  expect(rowFor('vault', 'kv')).toBe('program vault');
+  expect(rowFor('/opt/my tools/pass', 'a/b')).toBe('program pass');
+  expect(rowFor('C:\\bin\\op.exe', 'read')).toBe('program op.exe');
 });

@@ -83,7 +83,7 @@ async function pass(request: IncomingMessage, response: ServerResponse, by: Forw
   if (login === undefined)
     throw new Refused(
       403,
-      'there is no login for the GSQL server: start the proxy with a password or a secret',
+      'there is no login for the GSQL server: start the proxy with a password, or (3.6.2 and later) a secret',
     );
   const path = base.slice(inside.origin.length) + url;
   await forward({ request, response, url: inside, path, by, body: [] }, login);

@@ -82,7 +82,7 @@ export async function jwtAsToken(
   run: Run,
   { read, label }: Pick<Credential, 'read' | 'label'>,
 ): Promise<Token> {
-  const { minTtl } = run.settings;
+  const { minTtl = 0 } = run.settings;
   const requestedAtMs = run.ports.now();
   const token = await read();
   const claims = readClaims(token);

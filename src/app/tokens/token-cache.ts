@@ -1,5 +1,6 @@
 import { fingerprint, ownerInfo, type TokenOwner } from '../../auth/credential.js';
 import { isOfProvider } from '../../auth/oidc/settings.js';
+import { defaultMinTtl } from '../../config/keys.js';
 import { isSamePair } from '../../core/endpoints.js';
 import type { BoundCredential, Sensitive } from '../../core/sensitive.js';
 import { graphOf, type Run } from '../../run/run.js';
@@ -24,8 +25,8 @@ export interface Token {
 
 /** What a token must fulfil that is read from the cache, and when it was asked for. */
 export interface Wanted {
-  /** Seconds of life that a cached token must have left. */
-  readonly minTtl: number;
+  /** Seconds of life that a cached token must have left; by default a part of its life. */
+  readonly minTtl: number | undefined;
   /** Only a token asked for at or after this time will do, ms since 1970. */
   readonly freshSince: number | undefined;
   /** The refusal that another process met at or after this time is the answer, ms since 1970. */
@@ -61,8 +62,9 @@ export async function findToken(
 /** Time synchronization regularly changes a machine's clock by up to this many seconds, so a smaller difference has no meaning. */
 const CLOCK_SLACK = 10;
 
-export function isUsable(record: TokenRecord, { minTtl, freshSince }: Wanted, now: number): boolean {
-  const { requestedAtMs = 0, unfinished } = record.info;
+export function isUsable(record: TokenRecord, wanted: Wanted, now: number): boolean {
+  const { requestedAtMs = 0, unfinished, lifetime } = record.info;
+  const { freshSince, minTtl = defaultMinTtl(lifetime) } = wanted;
   // The server may have carried out a deletion that was broken off.
   if (unfinished === 'delete' || record.expiresAtUnix - now / 1000 < minTtl) return false;
   // A creation time in the future means that the clock was set back, so the expiry is wrong too.
