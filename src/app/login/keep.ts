@@ -76,10 +76,7 @@ async function saveGiven(login: Login): Promise<Saved> {
   return { saved: credential.username === undefined ? id : (alias ?? id) };
 }
 
-/**
- * Returns the name of this user's saved secret that the profile uses beside a password: the one that it names, else the
- * only one. Deletes those that the server refuses, since each command would go on with them.
- */
+/** Returns the name of the user's saved secret beside a password: the profile's, or the only one. Deletes refused ones. */
 export async function savedHere(login: Login): Promise<string | undefined> {
   const { run, store, credential } = login;
   const { record } = credential;

@@ -6,10 +6,7 @@ import { graphOf, type Run } from '../../run/run.js';
 import { serversInForce } from '../../run/server.js';
 import type { Store } from '../../store/store.js';
 
-/**
- * Writes the profile of a run that was proved to the user's own config file, without any credential, and records the store.
- * What the profile has for another address is removed from it. Returns the path of the file.
- */
+/** Writes a proved run's profile to the user's own config file, without a credential; what was for another address goes. */
 export async function writeOwnProfile(
   run: Run,
   store: Store,

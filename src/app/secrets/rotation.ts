@@ -7,10 +7,7 @@ import { STORES } from '../../store/store.js';
 import { type Login, openLogin } from '../gsql-login.js';
 import { type Listed, savedAs, savedForServer } from './saved-secrets.js';
 
-/**
- * Finds out where the rotation stands. Where the server refuses the secret that logs in, an earlier run may have dropped
- * it: then with the value that this has saved last for the same owner.
- */
+/** Finds where a rotation stands: if an earlier run has dropped the secret that logs in, with the value it saved last. */
 export async function findRotation(login: Login, alias: string, next: string) {
   const { run, version, credential } = login;
   const refused = await readRotation(login, alias, next).catch(expected);
