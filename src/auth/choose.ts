@@ -228,7 +228,7 @@ function savedSource(run: Run, { record, store }: SavedEntry): CredentialSource 
     const value = await store.get(record);
     if (value !== undefined) return value;
     const message = `The ${label} cannot be read from the ${store.name} store.`;
-    const again = 'put the old store key back (docs/storage.md), or log in again';
+    const again = 'if the store key was changed, put the old one back; else log in again';
     throw new GraphException('NOT_FOUND', message, { hint: [again, { command: 'login' }] });
   };
   return { ...saved, kind, label, reference: id, read };

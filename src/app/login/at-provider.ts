@@ -32,7 +32,7 @@ export function requirePerson(run: Run): void {
     throw new GraphException(
       'INPUT_REQUIRED',
       `A login at an identity provider needs a person (${inCi ? 'CI is set' : '--no-input'}).`,
-      { hint: 'in a job, set oidc.grant to client_credentials in the profile (docs/identity.md)' },
+      { hint: 'in a job, set oidc.grant to client_credentials in the profile' },
     );
   refuseLifetime(run, issuer);
 }

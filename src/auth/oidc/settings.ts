@@ -90,6 +90,6 @@ export function notLoggedIn({ settings, ports, stores }: Run, message: string): 
   const { keeps } = STORES[stores.inForce.name];
   const command = `login -p ${settings.profile.name}${keeps.credentials ? '' : ' --store file'}`;
   const first = keeps.tokens ? 'log in' : 'the store none keeps no login; leave that setting out, and log in';
-  const inJob = 'in a job, set oidc.grant to client_credentials in the profile (docs/identity.md)';
+  const inJob = 'in a job, set oidc.grant to client_credentials in the profile';
   return new GraphException('AUTH_FAILED', message, { hint: ports.inCi ? inJob : [first, { command }] });
 }
