@@ -106,7 +106,7 @@ const configInForce = once(async (invocation: Invocation, input: SettingsInput) 
     return { file: await askTrust(invocation, input, nearest), untrusted: [] };
   }
   for (const { message, fix } of found.untrusted.map(notTrusted))
-    invocation.report.note([`a config file is ignored here; ${message.replace(/\.$/, '')}`, ...fix]);
+    invocation.report.note([`a config file is ignored here: ${message.replace(/\.$/, '')}`, ...fix]);
   return found;
 });
 

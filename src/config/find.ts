@@ -151,7 +151,7 @@ export function notTrusted(read: ConfigText): GraphException {
   return new GraphException('CONFIG_UNTRUSTED', `${read.path} is not trusted.`, {
     hint: [
       ...(problem ? [`${problem.message}, so first: ${problem.mend}`] : []),
-      'read the file; to trust it',
+      'check what it sets; to trust it',
       { command: `config trust ${shellWord(read.path)}` },
       'to use another file: --config FILE; to use none: --config none',
     ],

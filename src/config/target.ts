@@ -92,7 +92,7 @@ export function describeLeftOut({ source, pair, set }: LeftOut, settings?: Setti
   const [are, they] = names.length > 1 ? ['are', 'they are'] : ['is', 'it is'];
   const why = pair ? `${they} for ${describePair(pair)}` : `the address in ${place} is not valid`;
   const inForce =
-    settings && `, and ${namedBy(settings)?.label} names ${describePair(targetOf(settings), pair)}`;
+    settings && `, and ${namedBy(settings)?.label} gives ${describePair(targetOf(settings), pair)}`;
   return `${names.join(', ')}${ofFile} ${are} not used: ${why}${inForce ?? ''}`;
 }
 

@@ -12,7 +12,7 @@ import { type BareRun, type Ports, pathOf, pathSetting } from './ports.js';
 
 const MAX_CREDENTIAL_BYTES = 64 * 1024;
 const MAX_PEM_BYTES = 1_000_000;
-const GIVE_ONE_LINE = 'give the credential alone, on one line';
+const GIVE_ONE_LINE = 'it must be the credential alone, on one line';
 
 /** Editors add a line end to a file, which is not part of the credential. */
 function trimmed(bytes: Buffer, from: string): Sensitive {
@@ -51,7 +51,7 @@ export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefine
 
 /** Says what helps first when the server refuses `TG_API_TOKEN`. */
 export function refusedVariable({ code, message }: GraphException): GraphException {
-  const exec = 'where exec has set it: token get --fresh with the same --lifetime, then exec again';
+  const exec = 'if graphcred exec has set it: token get --fresh with the same --lifetime, then exec again';
   const hint = `unset TG_API_TOKEN, so that a stored or new token is used; ${exec}`;
   return new GraphException(code, message, { hint });
 }

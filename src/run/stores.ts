@@ -132,7 +132,7 @@ export class Stores {
     const before = readChecked(file);
     writePrivateFile(file, `${name}\n`);
     if (before && 'text' in before && before.text.trim() !== name)
-      this.#run.ports.reporter.note(`every profile uses the store "${name}" now; login --store changes it`);
+      this.#run.ports.reporter.note(`all profiles use the ${name} store now; login --store changes that`);
   }
 
   /**

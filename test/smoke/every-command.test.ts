@@ -28,7 +28,7 @@ const JOB: [command: string, words: string, printed: RegExp][] = [
   ['config show', '', /\ngraph +demo +GRAPHCRED_GRAPH /],
   ['config trust', 'here.json', /^Trusted until its content changes: /],
   ['secret rotate', 'ci', /^Secret "ci" has a new value/],
-  ['secret prune', '--yes', /there are no unused AUTO_GENERATED_ALIAS_… secrets/],
+  ['secret prune', '--yes', /no unused secret is named AUTO_GENERATED_ALIAS_…/],
   ['token delete', '--all', /^Deleted 1 token\.\n$/],
   ['logout', '', /^Deleted 1 saved credential from /],
   ['secret drop', 'ci', /^Dropped: ci\n$/],

@@ -80,10 +80,10 @@ describe('a credential in a file', () => {
   });
 
   test.each([
-    ['', 'INPUT_REQUIRED', 'There is nothing in', 'give the credential alone, on one line'],
-    ['\n', 'INPUT_REQUIRED', 'There is nothing in', 'give the credential alone, on one line'],
-    ['one\ntwo', 'USAGE', 'There is more than one line in', 'give the credential alone, on one line'],
-    ['one\rtwo', 'USAGE', 'There is more than one line in', 'give the credential alone, on one line'],
+    ['', 'INPUT_REQUIRED', 'There is nothing in', 'it must be the credential alone, on one line'],
+    ['\n', 'INPUT_REQUIRED', 'There is nothing in', 'it must be the credential alone, on one line'],
+    ['one\ntwo', 'USAGE', 'There is more than one line in', 'it must be the credential alone, on one line'],
+    ['one\rtwo', 'USAGE', 'There is more than one line in', 'it must be the credential alone, on one line'],
   ])('that holds %j is %s', async (text, code, problem, hint) => {
     const file = path.join(temporaryHome(), 'password');
     fs.writeFileSync(file, text);

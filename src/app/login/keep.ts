@@ -111,7 +111,7 @@ async function withoutRefused(login: Login, saved: readonly SecretRecord[]) {
     if (!isGone || (await whyFailed(store.delete(record.key)))) living.push(record);
     else
       run.ports.reporter.note(
-        `the server refused the old secret "${nameInProfile(record)}", so it was deleted here`,
+        `the server refused the old secret "${nameInProfile(record)}", so it was deleted on this machine`,
       );
   }
   return living;

@@ -34,7 +34,7 @@ export async function logIn(run: Run, store: Store, savePassword: boolean): Prom
   const dropped = isStale ? ['oidc', 'secretAlias'] : ['oidc'];
   const file = await writeOwnProfile(run, store, username, { secretAlias }, dropped);
   if (save !== undefined || secretAlias !== undefined) return { ...saved, file };
-  const next = [`next, while ${label} is set`, { command: 'token get' }];
+  const next = [`next (needs ${label})`, { command: 'token get' }];
   if (/variable$/i.test(level)) return { file, advice: next };
   return { file, advice: /^(flag|prompt)$/.test(level) ? await adviceUnsaved(store) : undefined };
 }

@@ -83,7 +83,7 @@ export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogou
   const [revoked, ended] = [count('deleted'), count('ended')];
   const gone = revoke ? revoked + ended : tokens.length;
   if (failure && credentials.length > 0 && outcomes.some(({ state }) => state === 'kept'))
-    run.ports.reporter.note('saved passwords and secrets stay here, to revoke the tokens that are left');
+    run.ports.reporter.note('saved passwords and secrets are kept, to revoke the other tokens later');
   if (failure && gone === 0) throw failure;
   return { tokens: gone, ended, credentials: failure ? 0 : credentials.length, failure };
 }

@@ -61,5 +61,5 @@ function noteWhatStays(run: Run, report: Report): void {
       `profiles, the key of the file store and cached facts about servers stay here; to remove them: ${remove}`,
     );
   report.note('secrets stay at their servers until somebody drops them there');
-  report.note('a completion script, if you saved one, stays: graphcred completion --help says where');
+  report.note('a completion script of your shell, if you saved one, stays: graphcred completion --help');
 }

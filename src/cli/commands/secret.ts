@@ -44,7 +44,7 @@ export async function create(invocation: Invocation): Promise<undefined> {
   if (save && flags.owner !== undefined)
     throw usageError(
       '--save works only for your own secrets.',
-      'leave --save out; give the value to its owner',
+      'leave --save out, and give the new secret to its owner',
     );
   if (!save) invocation.ctx.stdout.mustArrive();
   const login = await openLogin(await openRun(invocation));
@@ -100,7 +100,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const names = unused.map(singleLine).join('\n');
   if (unused.length === 0 || dryRun) {
     report.show({ dropped: unused, missing: [], dryRun }, names);
-    if (names === '' && !report.json) report.note('there are no unused AUTO_GENERATED_ALIAS_… secrets');
+    if (names === '' && !report.json) report.note('no unused secret is named AUTO_GENERATED_ALIAS_…');
     return;
   }
   if (flags.yes !== true) {
@@ -172,5 +172,5 @@ function printDropped(
   if (dropped.length + missing.length > 0)
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (version.tokensOutliveSecret && dropped.length > 0)
-    report.note("others' tokens from a dropped secret are valid until they expire");
+    report.note('tokens others made from a dropped secret work until they expire');
 }

@@ -162,7 +162,7 @@ export const BY_STATEMENT: Pick<Protocol, 'listSecrets' | 'createSecret' | 'drop
     if (alias === '' || UNSAFE.test(alias))
       throw usageError(
         'This alias cannot be written in a GSQL statement.',
-        "drop it with the database's own tools",
+        'drop the secret in the Admin Portal of the database',
       );
     const exchange = await runGsql(session, `DROP SECRET ${alias}`, 'drop-secret', alias);
     const { done, wrong } = readOutput(exchange);

@@ -115,7 +115,7 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   'token-of-other-graph': [
     'PERMISSION_DENIED',
     '{server} refused {token}, which is for another graph{text}',
-    'name the graph of this call, so that a token for it is used',
+    'name the graph you work on, so that a token for it is used',
     GRAPH,
   ],
   'unknown-token': ['NOT_FOUND', '{server} does not know {token}.', 'get a new one', NEW_TOKEN],
@@ -170,7 +170,7 @@ function authFailed(credential: string, ...fix: Fix[]): Explanation {
 
 /** What helps where a server refuses a token or a secret that graphcred has had made. */
 const MADE_UNKNOWN: readonly Fix[] = [
-  'it may have been dropped or revoked, or the REST server is that of another database: check its address',
+  'it may have been dropped or revoked; or this is the REST server of another database: check its address',
   { setting: 'restUrl' },
 ];
 
@@ -202,10 +202,7 @@ function badLogin(request: HttpRequest): Explanation {
   }
   // Servers generate secrets that look like this, but some accept secrets of any form.
   if (!/^[a-z0-9]{32}$/.test(secret.reveal()))
-    return authFailed(
-      '{login}',
-      'give its value alone, 32 letters and digits: not its name, and no blank with it',
-    );
+    return authFailed('{login}', 'give only its value (32 letters and digits), without its name or spaces');
   const [next = '', command = '', ...then] = isSaved
     ? ['log in again (in a script with -u, --password-file and --save-password)', 'login']
     : ['make another one', 'secret create NAME -u USER --password-file FILE', ', and give its value instead'];
