@@ -12,10 +12,7 @@ import { type TokenAtHand, tokenAtHand } from './tokens/check-token.js';
 
 type StatusText = 'gsqlUrl' | 'restUrl' | 'graph' | 'username' | 'provider' | 'serverVersion' | 'storeNote';
 
-/**
- * What is known of a profile. A field of the settings or the server is missing while it is not known or not set; `storeNote`
- * says through which server machines share the store, who has chosen it, or why it cannot be used.
- */
+/** What is known of a profile. `storeNote` says who shares or has chosen the store, or why it cannot be used. */
 export interface Status extends Readonly<Partial<Record<StatusText, string | undefined>>> {
   readonly profile: string;
   readonly chosenBy: string;

@@ -177,10 +177,7 @@ export async function loginHomes(run: Run): Promise<readonly Store[]> {
   return run.stores.areShared && oidc && !oidc.isJob ? run.stores.ofMachine() : [];
 }
 
-/**
- * Selects what this profile may use: the secret that it names, and what else is saved for its user, or for the owner of
- * that secret when it has no user. With an identity provider: the logins there.
- */
+/** Selects what this profile may use: the secret that it names with its owner's password, else all of its user, or its login. */
 function ofThisProfile(run: Run, saved: readonly SavedEntry[]): SavedEntry[] {
   const oidc = oidcOf(run);
   const { secretAlias } = run.settings;

@@ -69,8 +69,9 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     mints && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET or GRAPHCRED_SECRET_FILE`,
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,
     ...(hasToken && mints ? ['to use the token itself', { command: 'api /PATH' }] : []),
-    settings.tokenLabel &&
-      `a stored token of "${settings.tokenLabel}" is used only with the --graph and --lifetime it was made with`,
+    mints &&
+      settings.tokenLabel &&
+      `a stored token of "${settings.tokenLabel}" must be of this graph and --lifetime, and live for --min-ttl`,
   ];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
   const cannot = mints ? 'get another token' : 'log in here';
@@ -93,7 +94,7 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   const typed = ADDRESS_KEYS.flatMap((key) => settings.all[key].filter(({ level }) => level === 'flag'));
   const labels = typed.map(({ label }) => label).join(' and ');
   const leave = named?.level === 'flag' ? `${add || ''}leave ${labels} out, or ` : correct;
-  const give = `${leave}give one for ${target.gsqlUrl}: --username with --password-stdin; or ${options}`;
+  const give = `${leave}give a credential for ${target.gsqlUrl}: --username with --password-stdin; or ${options}`;
   const hint = [give, ...setButEmpty(emptyVariables(run))];
   const message = credential
     ? `${credential.label} is for ${describePair(pair, target)}, and not for ${describePair(target, pair)}.`

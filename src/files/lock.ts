@@ -94,7 +94,7 @@ export function tryLock(file: string): { release(): void } | undefined {
     },
   };
   // A signal ends the process without unwinding it, and others would wait until the lock counts as dead.
-  return process.on('exit', lock.release) && lock;
+  return process.prependListener('exit', lock.release) && lock;
 }
 
 /** Returns what changes when the lock is renewed or has another owner. Undefined when there is none. */

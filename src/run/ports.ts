@@ -64,10 +64,7 @@ export interface Prompter {
 const CREDENTIAL_VARIABLES =
   /^(GRAPHCRED_(PASSWORD|SECRET|STORE_KEY|REDIS_|JWT|OIDC_)|TG_(PASSWORD|SECRET|TOKEN|JWT_TOKEN|API_TOKEN)$)/i;
 
-/**
- * Returns the environment for a program that graphcred starts, which shall not use a credential or mint with it. Without
- * the address of the Redis server that store cannot be used either.
- */
+/** Returns the environment for a program that graphcred starts: without credentials, and without what leads to Redis. */
 export function environmentWithoutCredentials(env: Ports['env']): Record<string, string | undefined> {
   const given = Object.entries(env).filter(
     ([name, value]) =>

@@ -45,7 +45,6 @@ export function runOfProfile(local: LocalRun, profile: string): Run | undefined 
 
 function readSettings(settings: Settings) {
   const lifetime = secondsOf(settings, 'lifetime', 'give at least one second, for example --lifetime 15m');
-  const usualMinTtl = settings.all['oidc.issuer'].length > 0 ? undefined : defaultMinTtl(lifetime);
   const serverVersion = settingText(settings, 'serverVersion') ?? 'auto';
   if (!isVersionOption(serverVersion)) {
     const versions = 'write auto, 3, 4, or a number such as 3.10.1';
@@ -66,8 +65,8 @@ function readSettings(settings: Settings) {
     serverVersion,
     /** The token lifetime to ask for, in seconds. */
     lifetime,
-    /** Seconds of life that a cached token must have left; undefined for a part of the life that a provider gives it. */
-    minTtl: settings.all.minTtl.length > 0 ? secondsOf(settings, 'minTtl') : usualMinTtl,
+    /** Seconds of life that a cached token must have left. */
+    minTtl: settings.all.minTtl.length > 0 ? secondsOf(settings, 'minTtl') : defaultMinTtl(lifetime),
     insecure: isOn(settings, 'tls.insecure'),
     /** How long to wait for a server that is not up yet. */
     waitMs: millisecondsOf(settings, 'wait'),

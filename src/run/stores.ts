@@ -132,7 +132,9 @@ export class Stores {
     const before = readChecked(file);
     writePrivateFile(file, `${name}\n`);
     if (before && 'text' in before && before.text.trim() !== name)
-      this.#run.ports.reporter.note(`all profiles use the ${name} store now; login --store changes that`);
+      this.#run.ports.reporter.note(
+        `profiles that name no store use "${name}" now; login --store changes that`,
+      );
   }
 
   /**

@@ -105,11 +105,11 @@ test('a hint is printed with its commands and options, and of these with what wa
 });
 
 test('a hint names the place where its setting was set, else the option', () => {
-  const env = { GRAPHCRED_TIMEOUT: '5', TG_CERT_PATH: 'ca.pem' };
+  const env = { GRAPHCRED_TIMEOUT: '5', TG_USERNAME: 'ann', TG_CERT_PATH: 'ca.pem' };
   const settings = resolveSettings({ flags: { lifetime: '15m' }, env }, undefined);
-  const hint = ['timeoutMs', 'tls.ca', 'lifetime', 'graph'].map((setting) => ({ setting }));
+  const hint = ['timeoutMs', 'username', 'lifetime', 'graph', 'tls.ca'].map((setting) => ({ setting }));
   expect(textOf(['change', ...hint], { typed: {}, settings })).toBe(
-    'change (GRAPHCRED_TIMEOUT) (TG_CERT_PATH) (--lifetime) (--graph)',
+    'change (GRAPHCRED_TIMEOUT) (TG_USERNAME) (--lifetime) (--graph) (--ca FILE)',
   );
 });
 

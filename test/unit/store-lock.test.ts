@@ -51,7 +51,7 @@ describe('a lock', () => {
 
   it('is released when the process exits before that', () => {
     tryLock(file);
-    process.listeners('exit').at(-1)?.(0);
+    process.listeners('exit')[0]?.(0);
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 

@@ -67,13 +67,14 @@ async function keepLogin(run: Run, oidc: Oidc, store: Store, tokens: Tokens): Pr
     throw new GraphException('AUTH_FAILED', `${username} has logged in at ${issuer}, not ${typed.value}.`, {
       hint: 'log out there in the browser, or leave --username out',
     });
-  const jwt = await jwtAsToken(run, { label: issuer, read: async () => token });
+  const reference = providerPrincipal(oidc, username);
+  const jwt = await jwtAsToken(run, { label: issuer, reference, read: async () => token });
   const { connection } = await connect(run, undefined);
   const { refusal } = await connection.checkToken(token);
   if (refusal) throw refusal;
   // Beside an identity provider a profile keeps no other credential.
   const file = await writeOwnProfile(run, store, username, toWrite(run), CREDENTIAL_KEYS);
-  const owner = { principal: providerPrincipal(oidc, username), username, owner: username };
+  const owner = { principal: reference, username, owner: username };
   await keepToken(await tokenCache(run, store, owner), jwt);
   const key = `login of ${JSON.stringify([username, issuer, clientId])}`;
   const info = { graph: null, username, issuer, clientId };

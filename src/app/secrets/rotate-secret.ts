@@ -91,8 +91,8 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
       current = await proven(current, meanwhile);
       if (!begun) checkTime();
       await dropListed(current, old);
-      const [where, end] = version.tokensOutliveSecret ? [' by others', 'stay valid'] : ['', 'have ended'];
-      run.ports.reporter.note(`tokens made${where} from the old value of "${old.alias}" ${end}`);
+      const end = version.tokensOutliveSecret ? 'live until they expire, unless revoked' : 'have ended';
+      run.ports.reporter.note(`tokens made from the old value of "${old.alias}" ${end}`);
       value = await make(current, rotation, old.alias);
     }
     current = await proven(current, value);

@@ -1,5 +1,6 @@
 import { pickCredential } from '../../auth/choose.js';
 import { isTokenItself } from '../../auth/credential.js';
+import { minTtlFor } from '../../auth/oidc/settings.js';
 import { expected } from '../../core/errors.js';
 import { graphOf, type Run } from '../../run/run.js';
 import { findToken, type Token, tokenCache, type Wanted } from './token-cache.js';
@@ -15,7 +16,7 @@ export type TokenSource = Awaited<ReturnType<typeof tokenSource>>;
 
 /** Returns what gives tokens to a run that may need more than one: its credential, its cache, and `obtain`. */
 export async function tokenSource(run: Run) {
-  const { settings, ports } = run;
+  const { ports } = run;
   const { owner, credential } = await pickCredential(run);
   // A token minted with a password belongs to a graph on 3.x, and the graph is part of its identity.
   if (ports.canPrompt && graphOf(run) === undefined && 'kind' in owner && owner.kind === 'password') {
@@ -24,7 +25,10 @@ export async function tokenSource(run: Run) {
   }
   const cache = await tokenCache(run, await run.stores.chosen({ mints: true }), owner);
   /** Returns a cached token, or mints one and caches it. What is given here goes before the settings of the run. */
-  const obtain = async ({ minTtl = settings.minTtl, freshSince }: Partial<Wanted> = {}): Promise<Token> => {
+  const obtain = async ({
+    minTtl = minTtlFor(run, owner.principal),
+    freshSince,
+  }: Partial<Wanted> = {}): Promise<Token> => {
     if (isTokenItself(owner)) return (await minting()).jwtAsToken(run, owner);
     const wanted = { minTtl, freshSince, askedAt: ports.now() };
     const cached = await findToken(cache, wanted);

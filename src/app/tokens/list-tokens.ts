@@ -59,7 +59,7 @@ function originOf({ info: { principal } }: TokenRecord, minter: StoreRecord | un
   const [, kind, name = ''] = /^(user|secret):(.*)/s.exec(principal) ?? [];
   if (kind === 'user') return name;
   // The arguments of a program may be or hold a credential.
-  if (principal.startsWith('command:')) return `program ${/([^"\\/]*)"/.exec(principal.slice(10))?.[1]}`;
+  if (principal.startsWith('command:["')) return `program ${/([^"\\/]*)"/.exec(principal.slice(10))?.[1]}`;
   if (kind === undefined) return principal;
   if (minter?.kind !== 'secret') return `secret ${name.slice(0, 4)}…`;
   const { alias = `${name.slice(0, 4)}…`, username } = minter.info;

@@ -1,5 +1,5 @@
 import type { Credential } from '../../auth/credential.js';
-import { isOfProvider } from '../../auth/oidc/settings.js';
+import { isOfProvider, minTtlFor } from '../../auth/oidc/settings.js';
 import { GraphException } from '../../core/errors.js';
 import { readClaims } from '../../core/protocol/reply.js';
 import type { ServerVersion } from '../../core/protocol/version.js';
@@ -80,9 +80,9 @@ export async function whileLocked(cache: TokenCache, wanted: Wanted, work: (lock
 /** Returns an identity provider's JWT as the token that it is. Its signature is the server's to check. */
 export async function jwtAsToken(
   run: Run,
-  { read, label }: Pick<Credential, 'read' | 'label'>,
+  { read, label, reference }: Pick<Credential, 'read' | 'label' | 'reference'>,
 ): Promise<Token> {
-  const { minTtl = 0 } = run.settings;
+  const minTtl = minTtlFor(run, reference) ?? 0;
   const requestedAtMs = run.ports.now();
   const token = await read();
   const claims = readClaims(token);

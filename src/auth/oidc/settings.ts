@@ -86,6 +86,11 @@ export function isOfProvider(principal: string | undefined): boolean {
   return principal?.startsWith(PREFIX) === true;
 }
 
+/** Returns `--min-ttl` for the tokens of an owner; undefined for a part of the life that a provider gives them. */
+export function minTtlFor({ settings: { minTtl, all } }: Run, principal: string | undefined) {
+  return isOfProvider(principal) && all.minTtl.length === 0 ? undefined : minTtl;
+}
+
 export function notLoggedIn({ settings, ports, stores }: Run, message: string): GraphException {
   const { keeps } = STORES[stores.inForce.name];
   const command = `login -p ${settings.profile.name}${keeps.credentials ? '' : ' --store file'}`;

@@ -120,9 +120,10 @@ function reader(name: string, spec: Partial<Pick<OptionSpec, 'repeat' | 'short'>
         `The value of ${name} is empty.`,
         'give one; perhaps a variable of the script is not set',
       );
-    const ofToken = FORMATS.includes(value)
-      ? `; '${value}' is for token get, see: graphcred token get --help`
-      : '';
+    const ofToken =
+      name === '--output' && FORMATS.includes(value)
+        ? `; '${value}' is for token get, see: graphcred token get --help`
+        : '';
     if (choices?.includes(value) === false)
       throw usageError(
         `${name} does not take ${HARMLESS.test(value) || ofToken ? `'${value}'` : 'this value'}.`,

@@ -45,9 +45,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   await run.stores.requireReadable();
   const secrets = plan.credentials.filter(isSecret).map(({ record: { info } }) => info);
   const notes = secrets.flatMap((one) =>
-    one.alias
-      ? `the secret "${one.alias}" still exists at ${one.gsqlUrl}, until somebody drops it there`
-      : [],
+    one.alias ? `logout does not drop the secret "${one.alias}" at ${one.gsqlUrl}` : [],
   );
   for (const note of [...new Set(notes)].sort()) report.note(note);
   if (everything) noteWhatStays(run, report);

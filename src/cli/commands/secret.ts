@@ -172,5 +172,5 @@ function printDropped(
   if (dropped.length + missing.length > 0)
     report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
   if (version.tokensOutliveSecret && dropped.length > 0)
-    report.note('tokens others made from a dropped secret work until they expire');
+    report.note('tokens that were not revoked are valid until they expire');
 }

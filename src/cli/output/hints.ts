@@ -11,7 +11,7 @@ const GETS_NO_TOKEN = /^(?!(token (get|check|refresh|delete)|exec|proxy|api)\b)/
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
 const TAKES_NO_CONFIG = /^(login|config trust|profile (use|remove))\b/;
 
-/** Where a hint names more than the one option of its setting, or shows a value. */
+/** Where a hint is about more than one setting, shows a value, or may be about other servers than those in force. */
 const OPTION_FOR: Readonly<Record<string, string>> = {
   jwtToken: '--secret-stdin, --secret-file, --jwt-stdin, --jwt-file',
   ports: '--gsql-url URL',
@@ -39,13 +39,13 @@ export function textOf(hint: Hint, named: Named): string {
   }, '');
 }
 
-/** Names what gives a setting now, else its option. The library has `timeout` in milliseconds. */
+/** Names what gives a setting now, else its options. The library has `timeout` in milliseconds. */
 function bracketed(setting: string, settings: Settings | undefined): string {
   const key = setting.replace(/Ms$/, '') as ConfigKey;
   const [set] = settings?.all[key] ?? [];
   const { flag } = SETTINGS[key] ?? {};
-  const option = OPTION_FOR[setting] ?? (flag && `--${flag}`);
-  const name = set && !['flag', 'default'].includes(set.level) ? set.label : option;
+  const own = set && !['flag', 'default'].includes(set.level) ? set.label : flag && `--${flag}`;
+  const name = OPTION_FOR[setting] ?? own;
   return name ? ` (${name})` : '';
 }
 

@@ -149,7 +149,7 @@ export function refuseTransfer(request: HttpRequest, reply: HttpReply): GraphExc
     new GraphException(code, message, { status, ambiguous, ...details });
   if (status >= 300 && status < 400)
     return refuse('BAD_RESPONSE', `${address} redirects ${what(request)} (HTTP ${status}).`, {
-      hint: 'give the address that it redirects to: graphcred follows none, which could lead the credential elsewhere',
+      hint: 'give the address that it redirects to: graphcred follows no redirect, so the credential goes nowhere else',
     });
   if (status === 407)
     return refuse('NETWORK', 'The proxy requires a login (HTTP 407).', {

@@ -128,7 +128,10 @@ function headerText({ scheme, credential, username }: Authorization): string {
   if (/^[\x21-\x7e]+$/.test(value)) return `${scheme} ${value}`;
   const name = scheme === 'Bearer' ? 'token' : 'secret';
   const named = [name, credential.origin].filter(Boolean).join(' ');
-  throw usageError(`The ${named} has a blank or another character that it cannot have.`, 'give nothing else');
+  throw usageError(
+    `The ${named} has a blank or another character that it cannot have.`,
+    'give the value alone, on one line',
+  );
 }
 
 /**

@@ -174,10 +174,7 @@ export const BY_STATEMENT: Pick<Protocol, 'listSecrets' | 'createSecret' | 'drop
   },
 };
 
-/**
- * Runs a statement about secrets. After a failed USE GRAPH, servers run the next statement on whatever graph is in use,
- * so it is tried alone before the first write.
- */
+/** Runs a statement about secrets. USE GRAPH is tried alone before a write, which else may run on another graph. */
 async function runGsql(session: ServerSession, statement: string, operation: Operation, alias?: string) {
   if (session.secretsOf !== undefined) throw onlyOwnSecrets();
   const choose = `USE GRAPH ${graphFor(session)}`;

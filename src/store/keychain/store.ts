@@ -8,10 +8,7 @@ import { ABSENT, askKeychain, type KeychainAnswer } from './secret-service.js';
 /** Whether the keychain gives a text back as it is: libsecret cuts it at the first zero byte. */
 const isFit = (text: string) => text !== '' && !/\p{Cc}/u.test(text);
 
-/**
- * Whether a record is for the servers and the provider that its key names. The keychain has the key alone, so in another
- * record of this key the value could be sent elsewhere.
- */
+/** Whether a record is for the servers and the provider that its key names: the keychain has the key alone. */
 function isAsKeyed({ kind, key, info }: StoreRecord): boolean {
   const [, servers] = /, at (\S+ rest \S+)$/.exec(partsOf(key).identity) ?? [];
   const isOfServers = servers === undefined || servers === `${info.gsqlUrl} rest ${info.restUrl}`;
