@@ -195,17 +195,18 @@ function pairOf(settings: Unresolved, layer: Pick<Layer, 'address'>): Pair | und
 /** @throws GraphException USAGE where the profile that was typed is left out */
 function requireProfile(
   { profile }: Unresolved,
-  { named }: Layer,
+  { named, address }: Layer,
   leftOut: readonly LeftOut[],
   inForce: Pair,
 ): void {
   const file = leftOut.find((layer) => isInFile(layer.named?.level));
   if (profile.source !== '--profile' || file === undefined || named === undefined) return;
   const is = file.pair ? `is for ${describePair(file.pair)}` : 'has an address that is not valid';
-  const other = named.level === 'flag' ? `leave ${named.source} out` : `unset ${named.source}`;
+  const sources = Object.values(address).map(({ source }) => source);
+  const other = `${named.level === 'flag' ? 'leave out' : 'unset'} ${sources.join(' and ')}`;
   throw usageError(
     `Profile "${profile.name}" ${is}, but ${named.source} names ${describePair(inForce, file.pair)}.`,
-    `${file.pair ? other : 'correct the profile'}, or leave --profile out`,
+    `${file.pair ? other : 'correct the profile'}, or leave out --profile`,
   );
 }
 

@@ -24,10 +24,7 @@ export type ErrorCode =
   | 'PARTIAL'
   | 'CANCELLED';
 
-/**
- * What to do next: words, a command of the command line to type, or an option to change. Words that begin with a comma
- * go on with the sentence.
- */
+/** What to do next: words, a command to type, or an option to change. Words that begin with a comma go on with the sentence. */
 export type Fix = string | { readonly command: string } | { readonly setting: string };
 
 const IN_DOUBT = 'The server may have carried out the request anyway.';
