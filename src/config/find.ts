@@ -160,7 +160,7 @@ export function notTrusted(read: ConfigText): GraphException {
 
 export function refused({ message, mend }: Problem): GraphException {
   const hint = `check its content, which others may have changed; then: ${mend}`;
-  return new GraphException('CONFIG_UNTRUSTED', `The config is not used: ${message}.`, { hint });
+  return new GraphException('CONFIG_UNTRUSTED', `${message}, so the config is not used.`, { hint });
 }
 
 export function approve(file: string, bytes: Buffer, configDir: string): void {

@@ -23,7 +23,7 @@ export function fileStore(options: StoreOptions): Store {
       const alias = kind === 'secret' ? info.alias : undefined;
       const entry = `${kind}${alias ? ` "${alias}"` : ''}${info.graph ? ` for graph "${info.graph}"` : ''}`;
       warn(
-        `Ignoring a stored ${entry}: it needs the store key it was stored with (GRAPHCRED_STORE_KEY, or store.key in the config folder); put that key back.`,
+        `Ignoring a stored ${entry}: it was encrypted with another key; put that back (GRAPHCRED_STORE_KEY, or store.key in the config folder).`,
       );
       return undefined;
     },

@@ -240,7 +240,7 @@ test('the hint of a file in the home folder that others can change says how to s
   expect(await run('token get')).toMatchObject({
     status: 5,
     stderr: expect.stringContaining(
-      `other users can write ${home}.\nhint: check its content, which others may have changed; then: chmod go-w ${home}\n`,
+      `other users can write ${home}, so the config is not used.\nhint: check its content, which others may have changed; then: chmod go-w ${home}\n`,
     ),
   });
 });

@@ -69,7 +69,7 @@ describe('a refusal is told with its code, its words and the next step', () => {
 
   test.each([
     ['a'.repeat(32), 'it may have been dropped; make another one, and give its value instead'],
-    ['my_alias', 'give only its value (32 letters and digits), without its name or spaces'],
+    ['my_alias', 'use its value alone (32 letters and digits), without its name or spaces'],
   ])('of the secret %s says what may be wrong with it', (value, hint) => {
     const secret = credential(value);
     const ways: HttpRequest[] = [

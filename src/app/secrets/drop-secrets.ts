@@ -25,7 +25,7 @@ export async function planDrop(login: Login, aliases: readonly string[], skipsUn
 /** The word itself is not repeated, since it may be a credential. */
 function noAlias(aliases: readonly string[], at: number): GraphException {
   const which = aliases.length === 1 ? 'The name' : `Name ${at + 1} of ${aliases.length}`;
-  const message = `${which} is not one that secret list shows; nothing was dropped.`;
+  const message = `${which} is not in the list of secrets; nothing was dropped.`;
   return usageError(message, ['see the secrets', { command: 'secret list' }]);
 }
 

@@ -103,7 +103,7 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
     const { code, message, fix, ambiguous, retryable } = expected(error);
     if (meanwhile === undefined && !ambiguous) throw error;
     const resume = `to finish the rotation of "${old.alias}"`;
-    const lost = `drop the secret "${next}", which may have been made, but whose value is lost`;
+    const lost = `a secret "${next}" may have been made, but its value is lost; drop it`;
     const again = [
       ...(meanwhile ? [] : [lost, { command: `secret drop ${next} --ignore-missing` }]),
       ...[resume, { command: `secret rotate ${old.alias}` }],

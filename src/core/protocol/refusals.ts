@@ -202,7 +202,7 @@ function badLogin(request: HttpRequest): Explanation {
   }
   // Servers generate secrets that look like this, but some accept secrets of any form.
   if (!/^[a-z0-9]{32}$/.test(secret.reveal()))
-    return authFailed('{login}', 'give only its value (32 letters and digits), without its name or spaces');
+    return authFailed('{login}', 'use its value alone (32 letters and digits), without its name or spaces');
   const [next = '', command = '', ...then] = isSaved
     ? ['log in again (in a script with -u, --password-file and --save-password)', 'login']
     : ['make another one', 'secret create NAME -u USER --password-file FILE', ', and give its value instead'];
