@@ -91,7 +91,11 @@ test.each<[code: string, request: Partial<HttpRequest>, told: string]>([
   ['REST-10016', { authorization: { scheme: 'Bearer', credential: credential('t') } }, 'the token'],
   ['REST-10019', { json: { token: credential('t') } }, 'the token'],
   ['REST-10018', { authorization: { scheme: 'Bearer', credential: credential('t') } }, 'the token'],
-  ['', { authorization: { scheme: 'Basic', username: 'ada', credential: credential('p') } }, 'the login'],
+  [
+    '',
+    { authorization: { scheme: 'Basic', username: 'ada', credential: credential('p') } },
+    'the login of "ada"',
+  ],
   ['', { authorization: { scheme: 'Bearer', credential: credential('t') } }, 'the token'],
   ['', { json: { secret: credential('s') } }, 'the secret'],
 ])(

@@ -209,13 +209,15 @@ function badLogin(request: HttpRequest): Explanation {
   return authFailed('{login}', `it may have been dropped; ${next}`, { command }, ...then, ...orOther);
 }
 
-/** Names the credentials of a request with their origin: `the login from GRAPHCRED_PASSWORD`. */
+/** Names the credentials of a request with their origin: `the login of "ann" from GRAPHCRED_PASSWORD`. */
 function namesOfCredentials(request: HttpRequest) {
   const { authorization } = request;
   const [token, secret] = [tokenOf(request), sentSecret(request)];
   const named = withOrigin(isJwtOfProvider(token) ? 'the JWT' : 'the token', token);
-  const login = withOrigin(secret ? 'the secret' : 'the login', secret ?? authorization?.credential);
-  const password = withOrigin('the user name, or the password', authorization?.credential);
+  const user = authorization?.username === undefined ? '' : ` "${authorization.username}"`;
+  const kind = secret ? 'the secret' : `the login${user && ` of${user}`}`;
+  const login = withOrigin(kind, secret ?? authorization?.credential);
+  const password = withOrigin(`the user name${user}, or the password`, authorization?.credential);
   return { token: named, password, login: authorization?.scheme === 'Bearer' ? named : login };
 }
 
