@@ -1,4 +1,3 @@
-import type { Credential } from '../auth/credential.js';
 import type { Fix } from '../core/errors.js';
 import { isoSeconds, LAST_SECOND } from '../core/time.js';
 import { STORES, type StoreName } from '../store/store.js';
@@ -46,10 +45,8 @@ export function shortPath(file: string, home: string | undefined): string {
 }
 
 /** Returns the command that makes a secret to use instead of a password, as this store can keep one or not. */
-export function secretInstead(store: StoreName, { level, label }: Partial<Credential> = {}): readonly Fix[] {
-  if (!STORES[store].keeps.credentials)
-    return [{ command: 'secret create NAME' }, ', and set GRAPHCRED_SECRET to its value'];
-  // A password that is set goes before a secret that is saved.
-  const isSet = level && !['flag', 'store', 'prompt'].includes(level);
-  return [{ command: 'secret create NAME --save' }, ...(isSet ? [`, and remove ${label}`] : [])];
+export function secretInstead(store: StoreName): readonly Fix[] {
+  return STORES[store].keeps.credentials
+    ? [{ command: 'secret create NAME --save' }]
+    : [{ command: 'secret create NAME' }, ', and set GRAPHCRED_SECRET to its value'];
 }

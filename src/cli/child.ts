@@ -31,7 +31,7 @@ export async function runToEnd(
     const prepared = await openRun(invocation)
       .then(prepare)
       .catch((error) => {
-        if (isOfOptions(error, invocation)) throw error;
+        if (interruption.status !== undefined || isOfOptions(error, invocation)) throw error;
         // The exit status for a failure before the command ran; `error.code` gives the cause.
         return fail(error, report, 125);
       });

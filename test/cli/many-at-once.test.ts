@@ -76,6 +76,17 @@ describe('a token minted while another command waits for the server stays stored
   });
 });
 
+test('secret drop leaves what another command saves under the name before its answer comes', async () => {
+  const { sandbox, run, json } = await bench();
+  let front = '';
+  const save = () => run('secret create ci --save', { env: { GRAPHCRED_GSQL_URL: front } });
+  front = await gate(sandbox.gsqlUrl, /DROP SECRET/, save);
+  const through = { env: { GRAPHCRED_GSQL_URL: front } };
+  await save();
+  expect((await run('secret drop ci', through)).status).toBe(0);
+  expect(await json('secret list', through)).toMatchObject({ secrets: [{ alias: 'ci', saved: true }] });
+});
+
 test('a token is used without waiting for the slow passwordCommand of another process', async () => {
   const { run, json, env, home } = await bench();
   const [started, go] = [path.join(home, 'started'), path.join(home, 'go')];

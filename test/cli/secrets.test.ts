@@ -274,11 +274,13 @@ test.each([
   ['3.10.1', 'token get', 'POST /requesttoken', MADE],
   ['4.1.2', 'token get', 'POST /gsql/v1/tokens', `${MADE}hint: a secret may have been made too`],
   ['3.10.1', 'token refresh --token-stdin', 'PUT /requesttoken', 'The token may now be valid for longer.\n'],
+  ['3.10.1', 'exec -- true', 'POST /requesttoken', MADE],
 ])('after Ctrl-C on %s, %s tells what may have been done', async (serverVersion, line, route, told) => {
   const { run } = await interruptedAt(route, { serverVersion });
   const { status, stderr } = await run(line, { stdin: 't'.repeat(32) });
   expect(status).toBe(130);
   expect(stderr).toContain(told);
+  expect(stderr).not.toContain('complete');
   expect(stderr.includes('4.x') || (serverVersion[0] === '3' && stderr.includes('secret prune'))).toBe(false);
 });
 

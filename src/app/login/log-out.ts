@@ -34,10 +34,7 @@ export async function planLogout(run: Run, everything: boolean, revoke: boolean)
   return { revoke, rows, tokens, credentials: entries.filter(isDeletedHere) };
 }
 
-/**
- * Finds out what goes with a profile that is removed: what its logout deletes, and nothing if another profile may use that
- * too, which is then named. Its config file alone decides, not flags and variables.
- */
+/** Finds what goes with a removed profile, by its config file alone: nothing if another profile, then named, may use it. */
 export async function planRemoval(run: Run, others: ReadonlyMap<string, Run | undefined>) {
   // A profile does not record which store its entries are in, so all are searched.
   const entries = await storedFor(run, await entriesOf(await run.stores.ofMachine(true)));
@@ -67,9 +64,8 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
   const whose = username === undefined ? '' : ` of "${username}"`;
   const which = everything ? '' : `${whose} for ${run.target.gsqlUrl}`;
   const hint = ['to see the stored tokens', { command: 'token list' }];
-  return new GraphException('NOT_FOUND', `No saved credentials or tokens${which} ${run.stores.place}.`, {
-    hint,
-  });
+  const none = `No saved credentials or tokens${which} ${run.stores.place}.`;
+  return new GraphException('NOT_FOUND', none, { hint });
 }
 
 /** Deletes what is planned, after revoking the tokens if that is wanted. Returns how many went, and why others are left. */

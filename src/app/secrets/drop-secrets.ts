@@ -2,7 +2,7 @@ import { GraphException, type Hint, usageError, whyFailed } from '../../core/err
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import type { Login } from '../gsql-login.js';
 import { mayConcernOne } from '../tokens/revoker.js';
-import { forgetDropped, revokeTokensOf } from './minted-tokens.js';
+import { forgetterOf, revokeTokensOf } from './minted-tokens.js';
 import { isNamed, type Listed, maskedLike, savedForServer } from './saved-secrets.js';
 
 /** Returns the secrets to drop. The one that logs in comes last: the others can be dropped only as long as it works. */
@@ -32,13 +32,15 @@ function noAlias(aliases: readonly string[], at: number): GraphException {
 /** Drops secrets on the server, and deletes what is stored of them here. */
 export async function dropSecrets(login: Login, secrets: readonly Listed[], revoke: boolean) {
   if (revoke) await revokeTokensOf(login, secrets);
+  const withForget = async (one: Listed) => ({ ...one, forget: await forgetterOf(login, one) });
+  const planned = await Promise.all(secrets.map(withForget));
   const aliases = secrets.map(({ alias }) => alias);
   const outcome = await dropEach(login, aliases);
   // A secret that the server does not know is of no use, so it is deleted from the store too.
   const gone = [...outcome.dropped, ...outcome.missing];
-  for (const secret of secrets.filter(({ alias }) => gone.includes(alias))) {
-    const why = (await whyFailed(forgetDropped(login, secret)))?.message;
-    if (why) login.run.ports.reporter.warn(`could not delete the saved value of "${secret.alias}": ${why}`);
+  for (const { alias, forget } of planned.filter((one) => gone.includes(one.alias))) {
+    const why = (await whyFailed(forget()))?.message;
+    if (why) login.run.ports.reporter.warn(`could not delete the saved value of "${alias}": ${why}`);
   }
   return outcome;
 }

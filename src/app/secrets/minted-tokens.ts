@@ -7,24 +7,29 @@ import { listTokens, type TokenRow } from '../tokens/list-tokens.js';
 import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
 import { isHere, type Listed, maskedLike, savedAs } from './saved-secrets.js';
 
-/** Deletes what is saved of a dropped secret, and the tokens minted from it. Of those that live on, it says until when. */
-export async function forgetDropped(login: Login, listed: Listed): Promise<void> {
+/** Looks up what is saved of a secret now: a new one may have its name after the drop. Returns what deletes that then. */
+export async function forgetterOf(login: Login, listed: Listed) {
   const { now, reporter } = login.run.ports;
-  const { saved, minted } = await heldOf(login, [listed]);
   const { tokensOutliveSecret } = login.version;
-  const living = minted.filter(({ record }) => record.expiresAtUnix > now() / 1000);
-  if (tokensOutliveSecret && living.length > 0) {
-    const until = isoSeconds(Math.max(...living.map(({ record }) => record.expiresAtUnix)));
-    const count = pluralize(living.length, 'token');
-    reporter.note([
-      `${count} made from the secret "${listed.alias}" can still be used until ${until}`,
-      'to revoke',
-      deleteCommand(living),
-    ]);
-  }
-  // The tokens are recognized by what is saved, so another run could not go on without it.
-  for (const one of [...(tokensOutliveSecret ? [] : minted), ...saved])
-    await one.store.delete(one.record.key);
+  const held = heldOf(login, [listed]);
+  // An error is thrown after the drop.
+  await held.catch(() => {});
+  return async () => {
+    const { saved, minted } = await held;
+    const living = minted.filter(({ record }) => record.expiresAtUnix > now() / 1000);
+    if (tokensOutliveSecret && living.length > 0) {
+      const until = isoSeconds(Math.max(...living.map(({ record }) => record.expiresAtUnix)));
+      const count = pluralize(living.length, 'token');
+      reporter.note([
+        `${count} made from the secret "${listed.alias}" can still be used until ${until}`,
+        'to revoke',
+        deleteCommand(living),
+      ]);
+    }
+    // The tokens are recognized by what is saved, so another run could not go on without it.
+    for (const one of [...(tokensOutliveSecret ? [] : minted), ...saved])
+      await one.store.delete(one.record.key);
+  };
 }
 
 const deleteCommand = (tokens: readonly TokenRow[]) => ({

@@ -9,7 +9,7 @@ import { entryPath } from '../../store/records.js';
 import type { StoreName } from '../../store/store.js';
 import { type Login, openLogin } from '../gsql-login.js';
 import { dropOne } from './drop-secrets.js';
-import { forgetDropped, revokeTokensOf } from './minted-tokens.js';
+import { forgetterOf, revokeTokensOf } from './minted-tokens.js';
 import { findRotation, type Rotation } from './rotation.js';
 import { saveSecret, tryStore } from './save-credential.js';
 import { type Listed, savedForServer } from './saved-secrets.js';
@@ -131,6 +131,7 @@ async function proven(login: Login, secret: Sensitive): Promise<Login> {
 
 /** Drops a secret, and deletes what is saved of it once the server has confirmed that it is gone. */
 async function dropListed(login: Login, secret: Listed): Promise<void> {
+  const forget = await forgetterOf(login, secret);
   await dropOne(login, secret.alias);
-  await forgetDropped(login, secret);
+  await forget();
 }

@@ -39,7 +39,7 @@ export async function mintToken(run: Run, credential: Credential, unique: boolea
     ports.reporter.note([
       'a 4.x server makes a secret (AUTO_GENERATED_ALIAS_…) for each token made with a password',
       'to avoid that, use one of your own',
-      ...secretInstead(stores.inForce.name, credential),
+      ...secretInstead(stores.inForce.name),
     ]);
     learn(run, 'madeSecretTold', true);
   }

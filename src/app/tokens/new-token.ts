@@ -12,10 +12,7 @@ import { keepToken } from './keep-token.js';
 import { mintToken } from './mint-token.js';
 import { findToken, identityKey, isUsable, type Token, type TokenCache, type Wanted } from './token-cache.js';
 
-/**
- * Mints a token and caches it, or returns the one that another process has minted meanwhile. The credential is read before:
- * no lock is held while a person or a program is asked. An identity provider is asked under the lock.
- */
+/** Mints a token and caches it, or returns what another process has minted meanwhile. No lock is held for a prompt. */
 export async function mintAndKeep(cache: TokenCache, credential: Credential, wanted: Wanted): Promise<Token> {
   const { run, store } = cache;
   // Nobody is asked for a JWT that the server would not take: a provider's answer may be good only once.
