@@ -6,10 +6,7 @@ export const DEFAULT_LIFETIME = 2_592_000;
 /** A token that ends sooner is not revoked, because that takes a place on the block list. */
 const SHORT_LIFE_SECONDS = 300;
 
-/**
- * Mints a token. On 4.x only the granted life shows in which unit the server counts: if it is evidently the other one, a
- * second token is minted in that. Nothing else mints twice.
- */
+/** Mints a token, and on 4.x a second one where the life granted shows that the server counts in the other unit. */
 export async function mintInUnit(session: ServerSession, protocol: Protocol, options: MintOptions) {
   const { lifetime = DEFAULT_LIFETIME, lifetimeUnit = 's', onLifetimeUnit, onWarning } = options;
   const secret = session.secretOr(options.secret);

@@ -93,10 +93,7 @@ export type LoginRecord = RecordOf<'login', LoginInfo>;
 export type CredentialRecord = SecretRecord | PasswordRecord | LoginRecord;
 export type StoreRecord = TokenRecord | CredentialRecord;
 
-/**
- * Stores values; the callers decide on expiry, identity and fallback. Absence is `undefined` or `false`; failure throws a
- * GraphException with STORE_UNAVAILABLE or STORE_LOCKED.
- */
+/** Stores values; callers decide on expiry and identity. A failure throws STORE_UNAVAILABLE or STORE_LOCKED. */
 export interface Store {
   readonly name: StoreName;
   /**

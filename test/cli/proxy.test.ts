@@ -310,6 +310,19 @@ test('without a valid token the answer is 503 and says why', async () => {
   expect((await ended).stderr).toContain('there is no valid token');
 });
 
+test('a token that is being made when the command of a proxy ends is stored', async () => {
+  const home = temporaryHome();
+  const { sandbox, env } = await sandboxFor(home);
+  sandbox.addFault({ action: 'revoke', route: '/echo', times: 1 });
+  sandbox.addFault({ action: 'delay', ms: 1500, route: '/requesttoken', nth: 2 });
+  const script =
+    'curl -s -m 0.5 -H "Authorization: Bearer $TG_API_TOKEN" $TG_HOST:$TG_RESTPP_PORT/echo; exit 7';
+  const { status } = await start(['proxy', '--store', 'file', '--', 'sh', '-c', script], env).ended;
+  const { stdout } = await start(['token', 'list', '-o', 'json', '--store', 'file'], env).ended;
+  const made = sandbox.requests.filter(({ path: at }) => at === '/requesttoken');
+  expect([status, made.length, JSON.parse(stdout).tokens.length]).toEqual([7, 2, 2]);
+});
+
 test('the recipes of docs/proxy.md run', async () => {
   const home = temporaryHome();
   const { env } = await sandboxFor(home);

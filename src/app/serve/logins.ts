@@ -20,6 +20,7 @@ export function tokenProvider(run: Run, first: TokenSource) {
   const { reporter, now } = run.ports;
   let isFirst = true;
   let isRefused = false;
+  let underWay: Promise<unknown> | undefined;
   const tokens = new TokenProvider<TokenLogin>({
     acquire: async (previous, isFresh) => {
       // A file or a program may give another credential by now; one that was typed is asked for once.
@@ -27,7 +28,9 @@ export function tokenProvider(run: Run, first: TokenSource) {
       isFirst = false;
       const longerLived = previous && { minTtl: previous.token.expiresAtUnix - now() / 1000 + 1 };
       // A refused token stays in the store until it ends: what refused it may be a gateway.
-      const token = await source.obtain(isFresh ? { freshSince: now() } : longerLived);
+      const obtaining = source.obtain(isFresh ? { freshSince: now() } : longerLived);
+      underWay = obtaining.catch(() => {});
+      const token = await obtaining;
       // The credential is bound to the token's own servers: after an upgrade these may not be those that the listener stands for.
       return { scheme: 'Bearer', token, credential: token.token };
     },
@@ -52,7 +55,8 @@ export function tokenProvider(run: Run, first: TokenSource) {
     },
   });
   // A login that was refused is tried again when a client asks: servers count wrong ones.
-  return { tokens, renew: () => isRefused || tokens.get().catch(() => {}) };
+  const renew = () => isRefused || tokens.get().catch(() => {});
+  return { tokens, renew, settle: () => underWay };
 }
 
 /** Returns a source for use in the background: it asks nobody, draws nothing, and leaves signals to the command. */

@@ -21,7 +21,7 @@ export async function openProxy(run: Run, ports: LocalPorts) {
     server.close();
   }
   const source = await tokenSource(run);
-  const { tokens, renew } = tokenProvider(run, source);
+  const { tokens, renew, settle } = tokenProvider(run, source);
   const { token } = await tokens.get();
   const login = await findGsqlLogin(run, source, token, () => tokens.get());
   const { randomInt } = process.getBuiltinModule('node:crypto');
@@ -41,6 +41,8 @@ export async function openProxy(run: Run, ports: LocalPorts) {
     close: async () => {
       clearInterval(renewal);
       await Promise.all(listeners.map((listener) => listener.close()));
+      // A token that is being made would live on unseen.
+      await settle();
     },
   };
 }

@@ -31,11 +31,7 @@ export async function mintAndKeep(cache: TokenCache, credential: Credential, wan
 /** The codes of errors that the processes which wait for the lock would meet too. */
 const REFUSED_LOGIN: readonly string[] = ['AUTH_FAILED', 'PERMISSION_DENIED'];
 
-/**
- * Mints a token and caches it: exactly one, however many processes ask at once. From the mint on, a signal breaks the
- * request off, and the error says that it may have made a token that nobody knows. A request to an identity provider is let
- * end, for its refresh token may work only once.
- */
+/** Mints a token and caches it: one, however many processes ask. A signal breaks off a mint, but no provider's answer. */
 export async function mintUnderLock(cache: TokenCache, wanted: Wanted, mint: () => Promise<Token>) {
   const { interruption } = cache.run.ports;
   return interruption.during(() =>
