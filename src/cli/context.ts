@@ -20,10 +20,7 @@ export interface Context
 export interface Output {
   readonly isTTY: boolean;
   readonly columns: number | undefined;
-  /**
-   * To be called before a value is made that is shown once: a reader that has closed the pipe is an error from then on.
-   * @throws GraphException USAGE when what is written would be lost
-   */
+  /** Called before a value is made that is shown once. @throws GraphException USAGE when what is written would be lost */
   mustArrive(): void;
   /** Writes the whole content. @throws GraphException USAGE */
   write(content: string | Uint8Array): void;

@@ -259,6 +259,14 @@ test('dropping many secrets may take longer than the time limit of one request, 
   expect(stderr).toContain('dropping secret 5 of 5');
 });
 
+test('a new secret whose generated name cannot be found out is told as that', async () => {
+  const { run, sandbox } = await bench();
+  sandbox.addFault({ action: 'drop-before', route: '/gsqlserver/gsql/file', nth: 3 });
+  const { status, stderr } = await run('secret create');
+  expect(status).toBe(0);
+  expect(stderr).toContain('the new secret, whose name the list shows: this is the only time');
+});
+
 test('after Ctrl-C secret drop tries no other secret, and names those', async () => {
   const { run } = await interruptedAt('DELETE /gsql/v1/secrets', { serverVersion: '4.1.2' });
   const { status, stderr } = await run('secret drop a b c --yes');

@@ -49,10 +49,13 @@ export async function create(invocation: Invocation): Promise<undefined> {
   if (!save) invocation.ctx.stdout.mustArrive();
   const login = await openLogin(await openRun(invocation));
   const { alias, value, unsaved } = await createSecret(login, wanted, save);
+  // Another request finds out a generated name, and may fail.
+  const name = alias ? `secret "${alias}"` : 'the new secret, whose name the list shows';
+  const lost = 'the value of the new secret is lost; drop the secret';
   if (!save || unsaved !== undefined)
     printSecret(invocation, { alias }, value, {
-      note: `secret "${alias}": this is the only time its value is shown`,
-      whenLost: ['the value of the new secret is lost; drop the secret', { command: `secret drop ${alias}` }],
+      note: `${name}: this is the only time its value is shown`,
+      whenLost: [lost, { command: `secret drop ${alias || 'NAME'}` }],
     });
   if (unsaved !== undefined) throw unsaved;
   if (save)
