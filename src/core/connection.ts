@@ -16,7 +16,7 @@ import type {
   TokenCheck,
   TokenTuple,
 } from './options.js';
-import { checkGraph, requirePlainAlias } from './protocol/gsql.js';
+import { checkGraph, isPlainAlias, requirePlainAlias } from './protocol/gsql.js';
 import { isTokenRefused, readEnvelope } from './protocol/reply.js';
 import {
   type ConnectionSettings,
@@ -114,7 +114,7 @@ export class GraphConnection {
       const missing: string[] = [];
       let refusal: GraphException | undefined;
       for (const one of aliases) {
-        const unknown = await protocol.dropSecret(session, one);
+        const unknown = await dropListed(session, protocol, one);
         (unknown ? missing : dropped).push(one);
         refusal ??= unknown;
       }
@@ -278,6 +278,13 @@ export class GraphConnection {
     const session = await openServerSession(this.#settings, this.#begin());
     return work(session, session.version.generation === '4' ? V4 : V3);
   }
+}
+
+/** Drops one secret. A name that breaks the rule for new ones is sent only if the server has such a secret. */
+async function dropListed(session: ServerSession, protocol: Protocol, alias: string) {
+  if (isPlainAlias(alias) || (await protocol.listSecrets(session)).some((one) => one.alias === alias))
+    return protocol.dropSecret(session, alias);
+  return new GraphException('NOT_FOUND', 'There is no such secret.');
 }
 
 function checkedCall(method: unknown, path: unknown, options: RawOptions): RawOptions {

@@ -112,7 +112,7 @@ test.each([
       user: 'tigergraph',
       graph: 'demo',
     };
-    const { run } = await bench({ serverVersion, secrets: [secret] });
+    const { run, sandbox } = await bench({ serverVersion, secrets: [secret] });
     expect((await run('secret create good')).status).toBe(0);
     const dropped = await run(['secret', 'drop', 'a b', 'good', '--yes']);
     expect(dropped).toMatchObject({ status, stderr: expect.stringMatching(stderr) });
@@ -120,6 +120,9 @@ test.each([
     // A job that cleans up again is told that nothing is there.
     expect((await run(['secret', 'drop', 'x y', 'good', '--yes', '--ignore-missing'])).status).toBe(0);
     expect((await run(['secret', 'drop', 'x y', 'good', '--yes'])).status).toBe(2);
+    // Nothing was sent for the name that is not listed.
+    const deletes = sandbox.requests.filter(({ method }) => method === 'DELETE');
+    expect(deletes).toHaveLength(serverVersion === '4.1.2' ? 3 : 0);
   },
 );
 
