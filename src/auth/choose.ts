@@ -177,7 +177,7 @@ export async function loginHomes(run: Run): Promise<readonly Store[]> {
   return run.stores.areShared && oidc && !oidc.isJob ? run.stores.ofMachine() : [];
 }
 
-/** Selects what this profile may use: the secret that it names with its owner's password, else all of its user, or its login. */
+/** Selects a provider's logins; else the secret that the profile names, with its owner's password; else all of its user. */
 function ofThisProfile(run: Run, saved: readonly SavedEntry[]): SavedEntry[] {
   const oidc = oidcOf(run);
   const { secretAlias } = run.settings;

@@ -94,7 +94,8 @@ export function tryLock(file: string): { release(): void } | undefined {
     },
   };
   // A signal ends the process without unwinding it, and others would wait until the lock counts as dead.
-  return process.prependListener('exit', lock.release) && lock;
+  process.prependListener('exit', lock.release);
+  return lock;
 }
 
 /** Returns what changes when the lock is renewed or has another owner. Undefined when there is none. */

@@ -262,7 +262,7 @@ test('dropping many secrets may take longer than the time limit of one request, 
   expect(stderr).toContain('dropping secret 5 of 5');
 });
 
-test('a new secret whose generated name cannot be found out is told as that', async () => {
+test('a new secret whose generated name cannot be found out is printed without a name', async () => {
   const { run, sandbox } = await bench();
   sandbox.addFault({ action: 'drop-before', route: '/gsqlserver/gsql/file', nth: 3 });
   const { status, stderr } = await run('secret create');

@@ -49,7 +49,7 @@ describe('a lock', () => {
     expect(fs.readdirSync(dir)).toEqual([]);
   });
 
-  it('is released when the process exits before that', () => {
+  it('is released when the process exits', () => {
     tryLock(file);
     process.listeners('exit')[0]?.(0);
     expect(fs.readdirSync(dir)).toEqual([]);

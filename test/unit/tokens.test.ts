@@ -189,7 +189,7 @@ describe('a renewed token', () => {
   });
 });
 
-test('of a program that prints the secret a token is listed under its name, without its arguments', () => {
+test('a token of a secretCommand is listed under the name of the program, without its arguments', () => {
   const rowFor = (...command: string[]) => {
     const principal = `command:${JSON.stringify(command)}`;
     return rowsOf([{ store: {} as Store, record: record({ info: { principal } }) }])[0]?.from;

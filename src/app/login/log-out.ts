@@ -34,7 +34,7 @@ export async function planLogout(run: Run, everything: boolean, revoke: boolean)
   return { revoke, rows, tokens, credentials: entries.filter(isDeletedHere) };
 }
 
-/** Finds what goes with a removed profile, by its config file alone: nothing if another profile, then named, may use it. */
+/** Finds what to delete with a profile, by its config file alone; if another profile may use it, returns that one's name. */
 export async function planRemoval(run: Run, others: ReadonlyMap<string, Run | undefined>) {
   // A profile does not record which store its entries are in, so all are searched.
   const entries = await storedFor(run, await entriesOf(await run.stores.ofMachine(true)));

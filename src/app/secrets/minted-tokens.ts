@@ -7,12 +7,12 @@ import { listTokens, type TokenRow } from '../tokens/list-tokens.js';
 import { failureOf, revokeTokens } from '../tokens/revoke-tokens.js';
 import { isHere, type Listed, maskedLike, savedAs } from './saved-secrets.js';
 
-/** Looks up what is saved of a secret now: a new one may have its name after the drop. Returns what deletes that then. */
+/** Finds what is saved of a secret before it is dropped, as a new one may get its name. Returns a function that deletes it. */
 export async function forgetterOf(login: Login, listed: Listed) {
   const { now, reporter } = login.run.ports;
   const { tokensOutliveSecret } = login.version;
   const held = heldOf(login, [listed]);
-  // An error is thrown after the drop.
+  // The secret is dropped all the same; the function then throws the error.
   await held.catch(() => {});
   return async () => {
     const { saved, minted } = await held;

@@ -31,7 +31,7 @@ export async function mintAndKeep(cache: TokenCache, credential: Credential, wan
 /** The codes of errors that the processes which wait for the lock would meet too. */
 const REFUSED_LOGIN: readonly string[] = ['AUTH_FAILED', 'PERMISSION_DENIED'];
 
-/** Mints a token and caches it: one, however many processes ask. A signal breaks off a mint, but no provider's answer. */
+/** Mints one token, however many processes ask, and caches it. A signal cuts a mint, but no request to a provider. */
 export async function mintUnderLock(cache: TokenCache, wanted: Wanted, mint: () => Promise<Token>) {
   const { interruption } = cache.run.ports;
   return interruption.during(() =>

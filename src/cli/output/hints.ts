@@ -11,7 +11,7 @@ const GETS_NO_TOKEN = /^(?!(token (get|check|refresh|delete)|exec|proxy|api)\b)/
 const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
 const TAKES_NO_CONFIG = /^(login|config trust|profile (use|remove))\b/;
 
-/** Where a hint is about more than one setting, shows a value, or may be about other servers than those in force. */
+/** Options that a hint names whatever gives the setting: it is about several, or maybe about servers not in force. */
 const OPTION_FOR: Readonly<Record<string, string>> = {
   jwtToken: '--secret-stdin, --secret-file, --jwt-stdin, --jwt-file',
   ports: '--gsql-url URL',
@@ -27,7 +27,7 @@ const OPTION_FOR: Readonly<Record<string, string>> = {
 /** What hints name: what was typed, and where settings come from. */
 export type Named = { readonly typed: Flags; readonly settings?: Settings | undefined };
 
-/** Writes a hint on a line: commands with what was typed of the place, settings by what gives them, else by option. */
+/** Writes a hint on one line. Commands repeat the profile and the address that were typed. */
 export function textOf(hint: Hint, named: Named): string {
   return [hint].flat().reduce((text: string, part: Fix, index, all) => {
     if (typeof part === 'string') return text + (text === '' || part.startsWith(',') ? part : `; ${part}`);
