@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Bench, bench, interruptedAt, type RunOptions } from '../helpers/cli.js';
+import { type Bench, bench, interruptedAt, type RunOptions, temporaryHome } from '../helpers/cli.js';
 import { configOf, profilesOf, put, stateOf } from '../helpers/home.js';
 import { freePort } from '../helpers/ports.js';
 import { CLIENT, type RealProvider, signInByHttp, startProvider } from '../helpers/provider.js';
@@ -115,7 +115,10 @@ test('no browser is opened by a program of the working folder', async () => {
   process.chdir(s.home);
   onTestFinished(() => process.chdir(before));
   fs.writeFileSync('xdg-open', '#!/bin/sh\n', { mode: 0o755 });
-  const { status, stderr } = await s.logIn('', 'tigergraph', { DISPLAY: ':7', PATH: ':.:' });
+  const { status, stderr } = await s.logIn('', 'tigergraph', {
+    DISPLAY: ':7',
+    PATH: `:.:${temporaryHome()}`,
+  });
   expect([status, stderr]).toEqual([0, expect.stringContaining('Open in a browser to log in: http')]);
 });
 
