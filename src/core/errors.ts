@@ -113,3 +113,8 @@ export function expected(error: unknown): GraphException {
 export function whyFailed(work: Promise<unknown>): Promise<GraphException | undefined> {
   return work.then(() => undefined, expected);
 }
+
+/** Whether a server, or a provider, refused the login: servers make a user wait after some wrong ones. Not that it has ended here. */
+export function isLoginRefused(error: unknown): boolean {
+  return error instanceof GraphException && error.code === 'AUTH_FAILED' && error.status !== undefined;
+}

@@ -1,4 +1,4 @@
-import { GraphException } from './errors.js';
+import { isLoginRefused } from './errors.js';
 import type { MintedToken } from './options.js';
 import { fields } from './schema.js';
 
@@ -100,8 +100,7 @@ export class TokenProvider<T = MintedToken> {
     } catch (error) {
       // A token that was refused serves nobody, however long it lives.
       const leftMs = refused === undefined ? (this.#current?.endMs ?? 0) - now() : 0;
-      const isRefused = error instanceof GraphException && error.code === 'AUTH_FAILED';
-      this.#refusals = isRefused ? this.#refusals + 1 : 0;
+      this.#refusals = isLoginRefused(error) ? this.#refusals + 1 : 0;
       const pauseMs = Math.max(leftMs / 10, SHORTEST_PAUSE_MS * 2 ** this.#refusals);
       this.#retryAtMs = now() + Math.min(pauseMs, LONGEST_PAUSE_MS);
       this.#failure = error;

@@ -1,5 +1,5 @@
 import { findWithoutAsking } from '../../auth/choose.js';
-import { GraphException } from '../../core/errors.js';
+import { GraphException, isLoginRefused } from '../../core/errors.js';
 import type { Authorization } from '../../core/http/types.js';
 import { SECRET_USER } from '../../core/protocol/refusals.js';
 import { readClaims } from '../../core/protocol/reply.js';
@@ -48,7 +48,7 @@ export function tokenProvider(run: Run, first: TokenSource) {
     },
     onFailure: (error, isAlive) => {
       const known = error instanceof GraphException ? error : undefined;
-      isRefused = known?.code === 'AUTH_FAILED';
+      isRefused = isLoginRefused(error);
       const why = known?.message.replace(/\.$/, '') ?? 'a bug in graphcred';
       const until = `the token could not be renewed: ${why}; the old one is used until it expires`;
       reporter.warn(isAlive ? until : [`there is no valid token: ${why}`, ...(known?.fix ?? [])]);

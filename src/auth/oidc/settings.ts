@@ -8,7 +8,7 @@ import {
   type SourcedValue,
 } from '../../config/keys.js';
 import { isSecureUrl } from '../../core/endpoints.js';
-import { GraphException } from '../../core/errors.js';
+import { GraphException, type Hint } from '../../core/errors.js';
 import type { BareRun } from '../../run/ports.js';
 import type { Run } from '../../run/run.js';
 import { STORES } from '../../store/store.js';
@@ -91,10 +91,14 @@ export function minTtlFor({ settings: { minTtl, all } }: Run, principal: string 
   return isOfProvider(principal) && all.minTtl.length === 0 ? undefined : minTtl;
 }
 
-export function notLoggedIn({ settings, ports, stores }: Run, message: string): GraphException {
+export function notLoggedIn(run: Run, message: string): GraphException {
+  return new GraphException('AUTH_FAILED', message, { hint: waysToLogIn(run) });
+}
+
+export function waysToLogIn({ settings, ports, stores }: Run): Hint {
+  if (ports.inCi) return 'in a job, set oidc.grant to client_credentials in the profile';
   const { keeps } = STORES[stores.inForce.name];
   const command = `login -p ${settings.profile.name}${keeps.credentials ? '' : ' --store file'}`;
   const first = keeps.tokens ? 'log in' : 'the store none keeps no login; leave that setting out, and log in';
-  const inJob = 'in a job, set oidc.grant to client_credentials in the profile';
-  return new GraphException('AUTH_FAILED', message, { hint: ports.inCi ? inJob : [first, { command }] });
+  return [first, { command }];
 }
