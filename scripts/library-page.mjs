@@ -15,7 +15,7 @@ const connection = new GraphConnection({
 });
 \`\`\`
 
-One CommonJS file for \`import\` and \`require\`, with types that need no others; bundlers take it as it is. The library reads no file, no environment variable and no terminal, prints
+To have it in a project: \`npm pack\` in the clone of graphcred, then \`npm install\` with the path of the file that it makes. It is one CommonJS file for \`import\` and \`require\`, with types that need no others; bundlers take it as it is. The library reads no file, no environment variable and no terminal, prints
 nothing and stores nothing: your program gives it every value. Node 20.19 or later.
 
 **Units.** Names that end in \`Unix\` are whole seconds since 1970. Lifetimes are seconds. \`timeoutMs\` and \`ms\` are milliseconds.
