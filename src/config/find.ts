@@ -34,7 +34,7 @@ export function* findConfigs(input: SettingsInput): Generator<ConfigLocation> {
     const file = path.resolve(input.cwd, named);
     if (!isFile(file))
       throw new GraphException('CONFIG_INVALID', `There is no config file at ${file}.`, {
-        hint: 'check the path (an argument, --config or GRAPHCRED_CONFIG); to use no config file: --config none',
+        hint: 'check the path (an argument, --config or GRAPHCRED_CONFIG); to leave project files out: --config none',
       });
     yield { path: file, place: 'named' };
   }
@@ -153,7 +153,7 @@ export function notTrusted(read: ConfigText): GraphException {
       ...(problem ? [`${problem.message}, so first: ${problem.mend}`] : []),
       'check what it sets; to trust it',
       { command: `config trust ${shellWord(read.path)}` },
-      'to use another file: --config FILE; to use none: --config none',
+      'to use another file: --config FILE; to leave project files out: --config none',
     ],
   });
 }

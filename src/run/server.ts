@@ -87,7 +87,15 @@ export function tellEmpty(run: Run): void {
   if (!ports.inCi) return;
   const empty = namesServer(settings) ? [] : emptyAddresses(run);
   if (empty.length > 0) ports.reporter.warn(`${setButEmpty(empty)}, so the server is ${target.gsqlUrl}`);
-  if (ports.env.GRAPHCRED_GRAPH === '' && settings.graph === undefined)
+  if (ports.env.GRAPHCRED_REST_URL === '' && settings.all.gsqlUrl[0]?.level === 'variable')
+    ports.reporter.warn(
+      'GRAPHCRED_REST_URL is set but empty, so the REST server is found from GRAPHCRED_GSQL_URL',
+    );
+  if (
+    ports.env.GRAPHCRED_GRAPH === '' &&
+    settings.graph === undefined &&
+    !knownVersion(run)?.secretsNeedGraph
+  )
     ports.reporter.note('GRAPHCRED_GRAPH is set but empty: on 4.x a token is for every graph then');
 }
 

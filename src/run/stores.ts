@@ -161,7 +161,7 @@ export class Stores {
     const needed = isShared
       ? 'a store on this machine: secrets and passwords are never kept on a Redis server'
       : 'a persistent store; the current store is none';
-    const choose = 'choose one with --store keychain or --store file';
+    const choose = 'choose one with --store file, or on a desktop --store keychain';
     throw usageError(`${what} needs ${needed}.`, [choose, ...otherwise]);
   }
 

@@ -189,6 +189,9 @@ test('a job is told of an empty graph, and of empty addresses where none is set'
     (await run('token get', { env: { ...job, ...env } })).stderr;
   expect(await told({ GRAPHCRED_GRAPH: '' })).toContain('GRAPHCRED_GRAPH is set but empty: on 4.x');
   expect(await told({ GRAPHCRED_HOST: '' })).not.toContain('set but empty');
+  expect(await told({ GRAPHCRED_REST_URL: '' })).toContain(
+    'GRAPHCRED_REST_URL is set but empty, so the REST',
+  );
   expect(await told({ GRAPHCRED_HOST: '', ...NO_ADDRESS })).toContain(
     'GRAPHCRED_HOST, GRAPHCRED_GSQL_URL, GRAPHCRED_REST_URL are set but empty, so the server is http://127.0.0.1:14240',
   );

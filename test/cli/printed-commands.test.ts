@@ -25,6 +25,7 @@ const printed = fs
 test.each([
   ['profile', / (?:-p|--profile) (\S+)/, /^(help|profile|config trust)| --help$| --(?:host|gsql-url) /],
   ['config file', / --config (\S+)/, /^(help|login|profile|config trust)/],
+  ['password file', / --password-file (\S+)/, /^(help|profile|config|token list)/],
   ['owner', / --owner (\S+)/, /^(?!secret (list|create|drop|rotate))/],
 ])('a printed command is about the %s that was typed', (_, option, without) => {
   const lost = printed.filter(

@@ -109,7 +109,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'graphcred proxy --port 9001 --key-file /run/shared/key',
     ],
     notes:
-      'For programs that run long. The command gets the same variables as with exec, but TG_HOST and the ports are those of the proxy, and TG_API_TOKEN is a key for the proxy alone. Without a command it prints addresses and key as one line of JSON, and Ctrl-C stops it.',
+      'For programs that run long. The command gets the same variables as with exec, but TG_HOST and the ports are those of the proxy, and TG_API_TOKEN (TG_PASSWORD too, with TG_USERNAME, where the credential logs in) is a key for the proxy alone. Without a command it prints addresses and key as one line of JSON, and Ctrl-C stops it.',
     options: [
       ...RUNNING,
       option('--port <N>', 'listen on this port of 127.0.0.1 (default: a free one)'),
@@ -205,10 +205,10 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: [
       "graphcred api '/graph/demo/vertices/Person?limit=2'",
       'graphcred api /graph/demo -d @vertices.json',
-      'graphcred api --service /gsql/v1/version',
+      'graphcred api --service /gsqlserver/gsql/file -d @schema.gsql',
     ],
     notes:
-      'The answer is printed unchanged. --service sends the login in place of the token. When the server refuses the request, or a GSQL statement fails, the exit status is 3 (404), 4 (token or login refused) or 8.',
+      'The answer is printed unchanged. --service sends the login in place of the token (GSQL statements on 4.x: /gsql/v1/statements). When the server refuses the request, or a GSQL statement fails, the exit status is 3 (404), 4 (token or login refused) or 8.',
     options: [
       ...SHARED,
       option('-X, --method <method>', 'GET, or POST with -d'),

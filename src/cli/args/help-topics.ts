@@ -27,7 +27,7 @@ export const TOPICS: Readonly<Record<string, Topic>> = {
     head: ['setting', 'flag', 'variables', 'default'],
     rows: [
       ['profile', '--profile', 'GRAPHCRED_PROFILE', 'default'],
-      ['config file', '--config', 'GRAPHCRED_CONFIG', 'the nearest file in this folder or its parents'],
+      ['config file', '--config', 'GRAPHCRED_CONFIG', 'the nearest file here or above, else your own'],
       ...Object.entries(SETTINGS).map(([key, { flag, variable, tgVariable, default: preset }]) => [
         key,
         flag ? `--${flag}` : '',

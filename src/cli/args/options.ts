@@ -27,7 +27,7 @@ export const MIN_TTL = option('--min-ttl <duration>', 'replace a stored token th
 export const ALL_GRAPHS = option('--all-graphs', 'a token for all graphs, even if a graph is set (4.x)');
 const STORE_HELP = 'where this call stores tokens and secrets; login saves the choice for every profile';
 export const STORE = option('--store <store>', STORE_HELP, { choices: STORE_NAMES });
-export const CONFIG = option('--config <file>', 'use this config file');
+export const CONFIG = option('--config <file>', 'use this config file; none: no project file');
 export const PROFILE = option('-p, --profile <name>', 'use the settings of this profile');
 const outputOption = (...choices: readonly string[]) =>
   option('-o, --output <format>', 'how the result is printed', { choices });

@@ -39,6 +39,7 @@ function reportLogin(invocation: Invocation, run: Run, inForce: string | undefin
   const isHidden = inForce !== undefined && inForce !== file;
   // What else was typed is in the profile now.
   report.typed = { profile: flags.profile, config: isHidden ? file : flags.config, insecure: flags.insecure };
+  if (advice) report.typed = { ...report.typed, 'password-file': flags['password-file'] };
   if (lost && !report.json) {
     report.note(`secret "${lost.alias}": this is the only time its value is shown`);
     report.result(lost.value.reveal());
