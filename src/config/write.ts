@@ -31,7 +31,7 @@ export function writeProfile(
     const at = ['profiles', name];
     // A table with nothing in it is null in YAML, and nothing can be set in it.
     for (const table of [['profiles'], at, ...Object.keys(profile).map((key) => [...at, topOf(key)])])
-      if (document.hasIn(table) && !document.getIn(table)) document.deleteIn(table);
+      if (document.getIn(table) === null) document.deleteIn(table);
     if (!document.hasIn(at)) document.setIn(at, document.createNode({}));
     const given = Object.entries(profile).filter(([, value]) => value !== undefined);
     const pathOf = (key: string) => [...at, ...key.split('.')];
@@ -96,8 +96,10 @@ async function readDocument({ parseDocument }: Yaml, file: string) {
   const exists = fs.existsSync(file);
   const text = exists ? (await readConfig({ path: file, place: 'user' })).text : '';
   const config = await parseConfig(file, text);
+  // In JSON a key may stand twice, and the last one counts.
+  const source = text.trim() !== '' && file.endsWith('.json') ? JSON.stringify(JSON.parse(text)) : text;
   // A profile named 2024 or true has that text as its key.
-  const document = parseDocument(text, { merge: true, stringKeys: true });
+  const document = parseDocument(source, { merge: true, stringKeys: true });
   const [fault] = document.errors;
   if (fault) throw formatError(file, fault.linePos?.[0].line, 'YAML');
   return { document, config };

@@ -275,14 +275,23 @@ describe('a profile is written', () => {
       /^ {4}graph: other # theirs$/m,
       { b: { graph: 'other' }, a: { graph: 'one' } },
     ],
+    ['profiles:\n  a:\n    minTtl: 0 # theirs\n', /minTtl: 0 # theirs/, { a: { minTtl: 0, graph: 'one' } }],
   ])('into the YAML %j, in no other profile, with its comments', async (text, comment, profiles) => {
     const folder = temporaryHome();
     const file = path.join(folder, 'config.yaml');
     fs.writeFileSync(file, text);
-    await writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] });
+    await writeProfile(folder, 'a', { profile: { graph: 'one', minTtl: undefined }, removed: [] });
     const written = fs.readFileSync(file, 'utf8');
     expect(written).toMatch(comment);
     expect(parse(written, { stringKeys: true }).profiles).toEqual(profiles);
+  });
+
+  test('into JSON that has a key twice, of which the last one counts', async () => {
+    const folder = temporaryHome();
+    const file = path.join(folder, 'config.json');
+    fs.writeFileSync(file, '{"profiles":{"a":{"graph":"x","lifetime":"1h","lifetime":"2h"}}}');
+    await writeProfile(folder, 'a', { profile: { graph: 'one' }, removed: [] });
+    expect(read(file).profiles.a).toEqual({ graph: 'one', lifetime: '2h' });
   });
 
   test.each([
