@@ -1,7 +1,7 @@
 import { refuseValue } from '../config/errors.js';
-import { notTrusted } from '../config/find.js';
+import { findOwnConfig, findTrustedConfig } from '../config/find.js';
 import { type Flags, SETTINGS, type Settings, type SettingsInput, unknownVariables } from '../config/keys.js';
-import { findOwnConfig, findTrustedConfig, resolveSettings, settingText } from '../config/settings.js';
+import { resolveSettings, settingText } from '../config/settings.js';
 import { describeLeftOut } from '../config/target.js';
 import { isSecureUrl } from '../core/endpoints.js';
 import { GraphException, usageError } from '../core/errors.js';
@@ -94,7 +94,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
     report.warn(
       'there is no home folder, so nothing is stored; set HOME to change that, or GRAPHCRED_STORE=none to accept it',
     );
-  return { ...run, stores, search: input, untrusted: found.untrusted.map(notTrusted)[0] };
+  return { ...run, stores, search: input, untrusted: found.untrusted[0]?.why };
 }
 
 /** Returns the config file in force. It is looked for once, however often a command opens a run. */
@@ -105,8 +105,8 @@ const configInForce = once(async (invocation: Invocation, input: SettingsInput) 
     const { askTrust } = await import('./trust-prompt.js');
     return { file: await askTrust(invocation, input, nearest), untrusted: [] };
   }
-  for (const { message, fix } of found.untrusted.map(notTrusted))
-    invocation.report.note([`a config file is ignored here: ${message.replace(/\.$/, '')}`, ...fix]);
+  for (const { why } of found.untrusted)
+    invocation.report.note([`a config file is ignored here: ${why.message.replace(/\.$/, '')}`, ...why.fix]);
   return found;
 });
 

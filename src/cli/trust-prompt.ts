@@ -1,6 +1,6 @@
-import { type ConfigText, notTrusted } from '../config/find.js';
+import { type ConfigText, type findTrustedConfig, loadConfig } from '../config/find.js';
 import { type LoadedFile, RUNS_OR_READS, type SettingsInput } from '../config/keys.js';
-import { loadConfig, resolveSettings, settingsOfFile } from '../config/settings.js';
+import { resolveSettings, settingsOfFile } from '../config/settings.js';
 import { targetOf } from '../config/target.js';
 import { serversOf } from '../core/endpoints.js';
 import { maskLogin } from '../core/redact.js';
@@ -8,16 +8,17 @@ import { shellWord } from '../files/shell-word.js';
 import type { Invocation } from './command.js';
 import { prompterOf, whyNotAsked } from './output/prompt.js';
 
+type Untrusted = Awaited<ReturnType<typeof findTrustedConfig>>['untrusted'][number];
+
 /** Asks on a terminal whether to use a config file. @throws GraphException CONFIG_UNTRUSTED if not; CONFIG_INVALID */
-export async function askTrust(invocation: Invocation, input: SettingsInput, nearest: ConfigText) {
+export async function askTrust(invocation: Invocation, input: SettingsInput, { read, why }: Untrusted) {
   const { ctx, report } = invocation;
-  const refusal = notTrusted(nearest);
-  if (nearest.place !== 'project' || !canAsk(invocation, input)) throw refusal;
-  const file = await loadConfig(nearest);
-  report.warn(`${nearest.path} is not trusted; before you use it, look at what it sets:`);
-  for (const line of [...describeFile(nearest), ...describeUse(file)]) ctx.stderr.write(`  ${line}\n`);
+  if (read.place !== 'project' || !canAsk(invocation, input)) throw why;
+  const file = await loadConfig(read);
+  report.warn(`${read.path} is not trusted; before you use it, look at what it sets:`);
+  for (const line of [...describeFile(read), ...describeUse(file)]) ctx.stderr.write(`  ${line}\n`);
   if (await prompterOf(invocation).yes('Use it for this call?')) return file;
-  throw refusal;
+  throw why;
 }
 
 /** Whether a person can be asked. What a file says of that does not count before the file is trusted. */

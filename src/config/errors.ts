@@ -2,6 +2,11 @@ import { GraphException, type Hint } from '../core/errors.js';
 import { shellWord } from '../files/shell-word.js';
 import { type ConfigKey, isInFile, type LoadedFile, type Settings } from './keys.js';
 
+/** Creates the error for a config file that cannot be used. */
+export function configError(message: string, hint: Hint): GraphException {
+  return new GraphException('CONFIG_INVALID', message, { hint });
+}
+
 /** Creates the error for a setting of a config file. It never shows the value, which may be a password. */
 export function keyError(
   file: string,
@@ -12,14 +17,15 @@ export function keyError(
   // A name with other characters is quoted, so that it cannot run into the sentence.
   const names = path.map((name) => (/^[\w-]+$/.test(name) ? name : JSON.stringify(name)));
   const what = names.join('.') || 'the file';
-  return new GraphException('CONFIG_INVALID', `${file}: ${what} ${problem}.`, { hint });
+  return configError(`${file}: ${what} ${problem}.`, hint);
 }
 
 export function formatError(file: string, line: number | undefined, format: string): GraphException {
   const at = line === undefined ? '' : `, line ${line}`;
-  return new GraphException('CONFIG_INVALID', `${file}${at}: this is not valid ${format}.`, {
-    hint: 'correct the file, or name another one with --config',
-  });
+  return configError(
+    `${file}${at}: this is not valid ${format}.`,
+    'correct the file, or name another one with --config',
+  );
 }
 
 /** @param hidden the user's own config file, when `file`, which is in force, is another one */

@@ -2,12 +2,11 @@ import type fs from 'node:fs';
 import type { Endpoints, Pair } from '../core/endpoints.js';
 import { type GraphException, usageError } from '../core/errors.js';
 
-interface SettingSpec {
+/** A row of the table: the names of flag and variable follow from the key's. */
+interface SettingRow {
   /** The form of a value: a `word` is a text without blanks and quotes, a `path` that of a file, a `list` a program. */
   readonly type: 'text' | 'word' | 'path' | 'port' | 'url' | 'duration' | 'boolean' | 'list';
-  readonly flag: string | undefined;
-  /** A list of words has none. */
-  readonly variable: string | undefined;
+  readonly flag?: true;
   /** The variable that other tools for this database use. */
   readonly tgVariable?: string;
   readonly default?: string;
@@ -17,8 +16,8 @@ interface SettingSpec {
   readonly isShown?: true;
 }
 
-/** A row of the table: the names of flag and variable follow from the key's. */
-type SettingRow = Omit<SettingSpec, 'flag' | 'variable'> & { readonly flag?: true };
+/** A list of words has no variable. */
+type SettingSpec = Omit<SettingRow, 'flag'> & Readonly<Record<'flag' | 'variable', string | undefined>>;
 
 /**
  * Every setting of a profile or the top level of a config file: the one table from which the schema, help, completion, the
@@ -187,8 +186,6 @@ export interface Settings {
   readonly profileNames: readonly string[];
   /** Every value that was set for a setting, highest priority first; the first one is in force. */
   readonly all: Readonly<Record<ConfigKey, readonly SourcedValue[]>>;
-  /** That of the client at the identity provider, from the variable. A file has it elsewhere. */
-  readonly clientSecret: string | undefined;
   readonly database: Target | GraphException;
   readonly leftOut: readonly LeftOut[];
 }
@@ -250,8 +247,8 @@ const MISTAKES: readonly [string, RegExp][] = [
  * one. Throws USAGE for a character that it cannot have: a wrong login each time may lock the user out.
  * @param isWord whether it cannot hold blanks and quotation marks: a token, a graph, an address, but not a password
  */
-export function valueOfVariable(name: string, set: string | undefined, isWord: boolean): string | undefined {
-  const value = set?.replace(/\r?\n$/, '') || undefined;
+export function variableIn(env: SettingsInput['env'], name: string, isWord: boolean): string | undefined {
+  const value = env[name]?.replace(/\r?\n$/, '') || undefined;
   // Most values are plain ASCII, and for them the Unicode tables are not needed.
   if (value === undefined || /^[!#-&(-_a-~]*$/.test(value)) return value;
   for (const [what, pattern] of isWord ? MISTAKES : MISTAKES.slice(0, 2)) {

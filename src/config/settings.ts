@@ -1,90 +1,24 @@
 import { CLOUD_PORT, isCloud } from '../core/endpoints.js';
-import { GraphException, usageError } from '../core/errors.js';
-import { accessOf, keepOthersOut } from '../files/access.js';
+import { usageError } from '../core/errors.js';
 import { noSuchProfile, refuseValue } from './errors.js';
-import {
-  type ConfigText,
-  findConfigs,
-  findUserConfig,
-  isTrusted,
-  NO_PROJECT_FILE,
-  notTrusted,
-  problemOfConfig,
-  readConfig,
-  refused,
-} from './find.js';
+import { hiddenUserConfig } from './find.js';
 import {
   type ConfigKey,
   type Flags,
   isInFile,
-  isLiteralCredential,
   KEYS,
   type Level,
   type LoadedFile,
   NO_SWITCH,
   parseDuration,
-  RUNS_OR_READS,
   readSwitch,
   SETTINGS,
   type Settings,
   type SettingsInput,
   type SourcedValue,
-  tablesOf,
-  valueOfVariable,
+  variableIn,
 } from './keys.js';
-import { parseConfig } from './parse.js';
 import { resolveTarget } from './target.js';
-
-/** Returns the config file in force, the first that is trusted, and those before it. Throws like `loadConfig`. */
-export async function findTrustedConfig(input: SettingsInput) {
-  const untrusted: ConfigText[] = [];
-  for (const location of findConfigs(input)) {
-    const read = await readConfig(location);
-    if (isTrusted(read, input.configDir)) return { file: await loadConfig(read), untrusted };
-    untrusted.push(read);
-  }
-  return { file: undefined, untrusted };
-}
-
-/** Finds the user's own config file, even when a file of higher priority exists. Throws like `loadConfig`. */
-export async function findOwnConfig(input: SettingsInput) {
-  const ofUser = { ...input, home: undefined, env: {}, flags: { config: NO_PROJECT_FILE } };
-  const found = await findTrustedConfig(ofUser);
-  for (const own of found.untrusted) throw notTrusted(own);
-  return found;
-}
-
-export function hiddenUserConfig({ configDir }: Partial<SettingsInput>, file?: LoadedFile) {
-  const own = file && configDir && findUserConfig(configDir);
-  return own === file?.path ? undefined : own;
-}
-
-/** Parses and checks a config file. Throws CONFIG_INVALID naming file, key and line, and CONFIG_UNTRUSTED. */
-export async function loadConfig(read: ConfigText): Promise<LoadedFile> {
-  const { path, text, stat, place } = read;
-  const config = await parseConfig(path, text);
-  const set = tablesOf(config).flatMap((table) => Object.entries(table) as [ConfigKey, string | string[]][]);
-  if (place === 'project' && set.some(([key, value]) => key === 'tls.insecure' && readSwitch(`${value}`)))
-    throw new GraphException(
-      'CONFIG_INVALID',
-      `${path} sets tls.insecure, which a project's config file may not.`,
-      { hint: 'remove it from the file; give the CA certificate with tls.ca, or type --insecure' },
-    );
-  const holdsCredential = set.some(([key, value]) => isLiteralCredential(key, value));
-  const access = holdsCredential ? accessOf(path, stat.mode) : 'none';
-  // Who can write the file could change the address that the credential is sent to.
-  if (access === 'write')
-    throw new GraphException(
-      'CONFIG_INVALID',
-      `${path} holds a credential, and other users can write to it.`,
-      { hint: `remove their permission: ${keepOthersOut(path)}` },
-    );
-  // They could also make a program or a file that it names any other.
-  const namesOne = place === 'named' && set.some(([key]) => RUNS_OR_READS.includes(key));
-  const problem = namesOne ? problemOfConfig(read) : undefined;
-  if (problem) throw refused(problem);
-  return { path, stat, config, showsCredential: access !== 'none' };
-}
 
 export function settingsOfFile(file: LoadedFile | undefined, profile: string | undefined): Settings {
   return resolveSettings({ flags: { profile }, env: {} }, file, { needsProfile: false });
@@ -110,13 +44,16 @@ export function resolveSettings(
   const all = {} as Record<ConfigKey, SourcedValue[]>;
   for (const key of KEYS) {
     const { flag = '', variable = '', tgVariable = '', type, default: preset } = SETTINGS[key];
-    const isUsual = tgVariable !== '' && type === 'port' && (ofTools[tgVariable] || preset) === preset;
-    const tool = (isUsual && cloudPort) || { source: tgVariable, value: ofTools[tgVariable] };
     const isWord = /^(?:url|port|word|duration|boolean)$/.test(type);
+    const isUsual = tgVariable !== '' && type === 'port' && (ofTools[tgVariable] || preset) === preset;
+    const tool = (isUsual && cloudPort) || {
+      source: tgVariable,
+      value: variableIn(ofTools, tgVariable, isWord),
+    };
     const values: readonly [Level, source: string, value: SourcedValue['value'] | undefined][] = [
       ['flag', `--${flag}`, readFlag(flags[flag])],
-      ['variable', variable, valueOfVariable(variable, env[variable], isWord)],
-      ['tgVariable', tool.source, valueOfVariable(tool.source, tool.value, isWord)],
+      ['variable', variable, variableIn(env, variable, isWord)],
+      ['tgVariable', tool.source, tool.value],
       ['profile', `profile ${profile.name}`, config?.profiles.get(profile.name)?.[key]],
       ['fileDefaults', 'config file', config?.defaults[key]],
       ['default', 'default', preset],
@@ -127,21 +64,19 @@ export function resolveSettings(
       return value === undefined ? [] : [{ key, value, level, source, label }];
     });
   }
-  const name = 'GRAPHCRED_OIDC_CLIENT_SECRET';
-  const clientSecret = valueOfVariable(name, env[name], false);
-  return resolveTarget({ file, profile, profileNames, all, clientSecret }, needsProfile);
+  return resolveTarget({ file, profile, profileNames, all }, needsProfile);
 }
 
 /** Returns the port of both servers at a `TG_HOST` in the makers' cloud; no value where core knows it from the host. */
 function portInCloud(env: SettingsInput['env']): { source: string; value: string | undefined } | undefined {
-  const { TG_HOST = '', TG_SSL_PORT } = env;
-  const word = valueOfVariable('TG_TGCLOUD', env.TG_TGCLOUD, true) ?? 'off';
-  const isNamed = TG_HOST !== '' && readSwitch(word);
+  const { TG_HOST = '' } = env;
+  const isNamed = TG_HOST !== '' && readSwitch(variableIn(env, 'TG_TGCLOUD', true) ?? 'off');
   if (isNamed === undefined) throw usageError(`TG_TGCLOUD ${NO_SWITCH[0]}.`, NO_SWITCH[1]);
   if (!isNamed && !isCloud(TG_HOST)) return undefined;
-  const value = TG_SSL_PORT || String(CLOUD_PORT);
-  const isKnown = isCloud(TG_HOST) && value === String(CLOUD_PORT);
-  return { source: TG_SSL_PORT ? 'TG_SSL_PORT' : 'TG_TGCLOUD', value: isKnown ? undefined : value };
+  const own = variableIn(env, 'TG_SSL_PORT', true);
+  const value = own ?? `${CLOUD_PORT}`;
+  const isKnown = isCloud(TG_HOST) && value === `${CLOUD_PORT}`;
+  return { source: own ? 'TG_SSL_PORT' : 'TG_TGCLOUD', value: isKnown ? undefined : value };
 }
 
 /** Returns the value of a flag. One that a person answers may be empty, which counts as not given. */
@@ -176,7 +111,7 @@ export function isOn(settings: Settings, key: ConfigKey): boolean {
 function chooseProfile(flags: Flags, env: SettingsInput['env'], file?: LoadedFile) {
   const set: readonly [value: string | undefined, source: string][] = [
     [readFlag(flags.profile), '--profile'],
-    [valueOfVariable('GRAPHCRED_PROFILE', env.GRAPHCRED_PROFILE, true), 'GRAPHCRED_PROFILE'],
+    [variableIn(env, 'GRAPHCRED_PROFILE', true), 'GRAPHCRED_PROFILE'],
     [file?.config.defaultProfile, 'defaultProfile'],
     ['default', 'default'],
   ];

@@ -90,10 +90,9 @@ export function describeLeftOut({ source, pair, set }: LeftOut, settings?: Setti
   const place = source === 'config file' ? 'the config file' : source;
   const ofFile = isInFile(set[0]?.level) ? ` of ${place}` : '';
   const [are, they] = names.length > 1 ? ['are', 'they are'] : ['is', 'it is'];
-  const why = pair ? `${they} for ${describePair(pair)}` : `the address in ${place} is not valid`;
   const inForce =
     settings && `, and ${namedBy(settings)?.label} gives ${describePair(targetOf(settings), pair)}`;
-  return `${names.join(', ')}${ofFile} ${are} not used: ${why}${inForce ?? ''}`;
+  return `${names.join(', ')}${ofFile} ${are} not used: ${they} for ${describePair(pair)}${inForce ?? ''}`;
 }
 
 /** Returns what names the servers in force: a URL or host, else a port of the default host. */
@@ -201,11 +200,10 @@ function requireProfile(
 ): void {
   const file = leftOut.find((layer) => isInFile(layer.named?.level));
   if (profile.source !== '--profile' || file === undefined || named === undefined) return;
-  const is = file.pair ? `is for ${describePair(file.pair)}` : 'has an address that is not valid';
   const sources = Object.values(address).map(({ source }) => source);
   const other = `${named.level === 'flag' ? 'leave out' : 'unset'} ${sources.join(' and ')}`;
   throw usageError(
-    `Profile "${profile.name}" ${is}, but ${named.source} names ${describePair(inForce, file.pair)}.`,
+    `Profile "${profile.name}" is for ${describePair(file.pair)}, but ${named.source} names ${describePair(inForce, file.pair)}.`,
     `${file.pair ? other : 'correct the profile'}, or leave out --profile`,
   );
 }

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
-import { type ConfigKey, type SourcedValue, valueOfVariable } from '../config/keys.js';
+import { type ConfigKey, type SourcedValue, variableIn } from '../config/keys.js';
 import { describePair } from '../config/target.js';
 import { expected, GraphException, usageError } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
@@ -62,7 +62,7 @@ export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | und
     if (ports.env.TG_API_TOKEN) ports.reporter.detail('TG_API_TOKEN is ignored because --profile was given');
     return undefined;
   }
-  const value = valueOfVariable('TG_API_TOKEN', ports.env.TG_API_TOKEN, true);
+  const value = variableIn(ports.env, 'TG_API_TOKEN', true);
   if (!value) return undefined;
   const layer = settings.leftOut.find(({ set }) => set.some(({ level }) => level === 'tgVariable'));
   if (!layer) return new Sensitive(value, 'from TG_API_TOKEN');

@@ -1,5 +1,5 @@
 import { refuseValue } from '../config/errors.js';
-import { isInFile, valueOfVariable } from '../config/keys.js';
+import { isInFile, variableIn } from '../config/keys.js';
 import { settingText } from '../config/settings.js';
 import { GraphException } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -34,8 +34,7 @@ export async function redisOptions(run: BareRun): Promise<RedisOptions | undefin
 
 async function readPassword(run: BareRun): Promise<Sensitive | undefined> {
   const { settings, ports } = run;
-  const name = 'GRAPHCRED_REDIS_PASSWORD';
-  const value = valueOfVariable(name, ports.env[name], false);
+  const value = variableIn(ports.env, 'GRAPHCRED_REDIS_PASSWORD', false);
   if (value) return new Sensitive(value);
   const [set] = settings.all['redis.passwordFile'];
   if (set === undefined) return undefined;

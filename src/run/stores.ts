@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
-import { valueOfVariable } from '../config/keys.js';
+import { variableIn } from '../config/keys.js';
 import { type Fix, GraphException, usageError } from '../core/errors.js';
 import { Sensitive } from '../core/sensitive.js';
 import { readChecked, writePrivateFile } from '../files/private-files.js';
@@ -33,8 +33,9 @@ export class Stores {
   readonly #opened = new Map<string, Promise<Store>>();
   /** It is read once for all stores of the run, because it may come through a pipe. */
   readonly #storeKey = once(async () => {
-    const { GRAPHCRED_STORE_KEY, GRAPHCRED_STORE_KEY_FILE: file } = this.#run.ports.env;
-    const key = valueOfVariable('GRAPHCRED_STORE_KEY', GRAPHCRED_STORE_KEY, true);
+    const { env } = this.#run.ports;
+    const key = variableIn(env, 'GRAPHCRED_STORE_KEY', true);
+    const file = env.GRAPHCRED_STORE_KEY_FILE;
     if (key !== undefined) return new Sensitive(key);
     return file ? (await import('./read.js')).readKeyFile(this.#run, file) : undefined;
   });

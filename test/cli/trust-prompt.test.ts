@@ -4,8 +4,9 @@ import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import type { Invocation } from '../../src/cli/command.js';
 import { askTrust } from '../../src/cli/trust-prompt.js';
-import { readConfig } from '../../src/config/find.js';
+import { findTrustedConfig } from '../../src/config/find.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
+import { defined } from '../helpers/defined.js';
 import { put } from '../helpers/home.js';
 import { person } from '../helpers/person.js';
 
@@ -131,8 +132,9 @@ async function askAbout(settings: object, { flags = {}, env = {} } = {}) {
     interruption,
   } as unknown as Invocation;
   person.answers = ['n'];
-  const input = { flags: {}, env: {}, cwd: home, home, configDir: undefined };
-  const asked = askTrust(invocation, input, await readConfig({ path: file, place: 'project' }));
+  const input = { flags: {}, env: {}, cwd: home, home: undefined, configDir: undefined };
+  const [untrusted] = (await findTrustedConfig(input)).untrusted;
+  const asked = askTrust(invocation, input, defined(untrusted));
   await expect(asked).rejects.toThrow('is not trusted');
   return { file, shown: lines.join('').replace(/ +/g, ' ') };
 }

@@ -3,10 +3,10 @@ import fs, { type Stats } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { approve, findConfigs, isTrusted, readConfig } from '../../src/config/find.js';
+import { approve, findConfigs, findTrustedConfig, readConfig, whyNotTrusted } from '../../src/config/find.js';
 import { isLiteralCredential, readSwitch, type SettingsInput } from '../../src/config/keys.js';
 import { isProfileName, PROFILE_NAME_FORM, parseConfig } from '../../src/config/parse.js';
-import { findTrustedConfig, resolveSettings } from '../../src/config/settings.js';
+import { resolveSettings } from '../../src/config/settings.js';
 import { removeProfile, writeProfile } from '../../src/config/write.js';
 import { tryLock } from '../../src/files/lock.js';
 import { replaceFile } from '../../src/files/private-files.js';
@@ -396,7 +396,7 @@ function trusted(place: 'home' | 'project', stat: { uid: number; mode: number },
   const user = vi.spyOn(process, 'geteuid').mockReturnValue(uid as number);
   onTestFinished(() => user.mockRestore());
   const read = { path: '/home/ada/.graphcredrc', place, bytes: Buffer.from(text), text, stat: stat as Stats };
-  return isTrusted(read, undefined);
+  return whyNotTrusted(read, undefined) === undefined;
 }
 
 test.each<['home' | 'project', owner: number, mode: number, uid: number | undefined, boolean]>([
@@ -421,7 +421,7 @@ test('the approval of one file does not apply to a copy of it', () => {
   const configDir = temporaryHome();
   const approvals = path.join(configDir, 'trusted');
   const counts = (file: string, text: string) =>
-    isTrusted(
+    whyNotTrusted(
       {
         path: file,
         place: 'project',
@@ -430,7 +430,7 @@ test('the approval of one file does not apply to a copy of it', () => {
         stat: { uid: 1000, mode: 0o100600 } as Stats,
       },
       configDir,
-    );
+    ) === undefined;
   approve('/work/one/.graphcredrc', Buffer.from('graph: one'), configDir);
   const [one] = fs.readdirSync(approvals) as [string];
   approve('/work/two/.graphcredrc', Buffer.from('graph: two'), configDir);
@@ -438,4 +438,19 @@ test('the approval of one file does not apply to a copy of it', () => {
   fs.copyFileSync(path.join(approvals, one), path.join(approvals, two));
   expect(counts('/work/one/.graphcredrc', 'graph: one')).toBe(true);
   expect(counts('/work/two/.graphcredrc', 'graph: one')).toBe(false);
+});
+
+test('an approval holds for the file however its folder is reached, and for no link to the file', () => {
+  const [configDir, project] = [temporaryHome(), temporaryHome()];
+  const [file, link] = [path.join(project, '.graphcredrc'), path.join(configDir, 'link')];
+  fs.writeFileSync(file, 'graph: one');
+  fs.symlinkSync(project, link);
+  fs.symlinkSync(file, path.join(configDir, '.graphcredrc'));
+  const trusted = (one: string) =>
+    whyNotTrusted(
+      { path: one, place: 'project', bytes: fs.readFileSync(one), text: '', stat: fs.statSync(one) },
+      configDir,
+    ) === undefined;
+  approve(path.join(link, '.graphcredrc'), fs.readFileSync(file), configDir);
+  expect([file, path.join(configDir, '.graphcredrc')].map(trusted)).toEqual([true, false]);
 });

@@ -1,7 +1,13 @@
 import { sourcesInSettings } from '../../auth/credential.js';
-import { type ConfigLocation, findConfigs, isTrusted, readConfig } from '../../config/find.js';
-import { type LoadedFile, tablesOf, valueOfVariable } from '../../config/keys.js';
-import { loadConfig, settingsOfFile } from '../../config/settings.js';
+import {
+  type ConfigLocation,
+  findConfigs,
+  loadConfig,
+  readConfig,
+  whyNotTrusted,
+} from '../../config/find.js';
+import { type LoadedFile, tablesOf, variableIn } from '../../config/keys.js';
+import { settingsOfFile } from '../../config/settings.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -34,7 +40,7 @@ async function secretsInUse({ run, credential }: Login) {
   }
   // A variable may be ignored in this run.
   const { env } = run.ports;
-  for (const name of ['TG_SECRET', 'GRAPHCRED_SECRET']) addText(valueOfVariable(name, env[name], true));
+  for (const name of ['TG_SECRET', 'GRAPHCRED_SECRET']) addText(variableIn(env, name, true));
   const name = env.GRAPHCRED_SECRET_FILE;
   if (name && run.settings.all.secretFile.every(({ level }) => level !== 'variable'))
     add(await fromFile(run, { value: name, level: 'variable', label: 'GRAPHCRED_SECRET_FILE' }));
@@ -68,7 +74,7 @@ async function configFiles({ settings, search }: Run): Promise<LoadedFile[]> {
   const files = new Map(settings.file ? [[settings.file.path, settings.file]] : []);
   const load = async (location: ConfigLocation) => {
     const read = await readConfig(location);
-    if (files.has(read.path) || !isTrusted(read, search.configDir)) return;
+    if (files.has(read.path) || whyNotTrusted(read, search.configDir)) return;
     files.set(read.path, await loadConfig(read));
   };
   // The first search fails when a folder holds two files; the second still finds the user's own files.

@@ -6,6 +6,7 @@ import {
   type Level,
   PRECEDENCE,
   type SourcedValue,
+  variableIn,
 } from '../../config/keys.js';
 import { isSecureUrl } from '../../core/endpoints.js';
 import { GraphException, type Hint } from '../../core/errors.js';
@@ -60,7 +61,7 @@ export function oidcOf(run: BareRun) {
     /** Which of the provider's tokens the database takes. */
     use,
     isJob: grant !== undefined,
-    clientSecret: isOfVariable ? settings.clientSecret : undefined,
+    clientSecret: isOfVariable ? variableIn(run.ports.env, 'GRAPHCRED_OIDC_CLIENT_SECRET', false) : undefined,
     clientSecretFile: set('oidc.clientSecretFile'),
     /** `github`, or the file with a JWT that stands for the client. */
     clientAssertion: set('oidc.clientAssertion'),

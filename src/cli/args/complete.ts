@@ -1,5 +1,6 @@
+import { findOwnConfig, findTrustedConfig } from '../../config/find.js';
 import type { Flags } from '../../config/keys.js';
-import { findOwnConfig, findTrustedConfig, resolveSettings, settingText } from '../../config/settings.js';
+import { resolveSettings, settingText } from '../../config/settings.js';
 import { targetOf } from '../../config/target.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { isSecret } from '../../store/ownership.js';

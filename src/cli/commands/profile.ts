@@ -1,8 +1,9 @@
 import { shortPath, stored } from '../../app/format.js';
 import { deleteEntries, planRemoval } from '../../app/login/log-out.js';
 import { hidesOwn, noSuchProfile } from '../../config/errors.js';
+import { hiddenUserConfig } from '../../config/find.js';
 import { defaultProfileOf } from '../../config/keys.js';
-import { hiddenUserConfig } from '../../config/settings.js';
+
 import { removeProfile, writeDefaultProfile } from '../../config/write.js';
 import { maskLogin } from '../../core/redact.js';
 import { type LocalRun, runOfProfile } from '../../run/run.js';
