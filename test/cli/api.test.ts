@@ -79,6 +79,16 @@ test('a body of more than 64 MB is refused before anything is sent', async () =>
   expect(requests()).toEqual([]);
 });
 
+// holds: C2.26
+test('a gateway that answers with the code of a refused token ends no token that is stored', async () => {
+  const { run, sandbox, json } = await bench();
+  await run('token get');
+  const body = '{"code":"REST-10016","message":"session unknown"}';
+  sandbox.addFault({ action: 'status', status: 401, route: '/echo', body });
+  expect((await run('api /echo')).status).toBe(4);
+  expect((await json<{ tokens: object[] }>('token list')).tokens).toHaveLength(1);
+});
+
 test('503 from a gateway prints only an error, and exits 7', async () => {
   const { run, sandbox } = await bench();
   sandbox.addFault(parseFault('route=/echo,action=status,status=503,body=<h1>gateway</h1>'));

@@ -62,7 +62,9 @@ const OF_TOKEN = /^REST-1001[689]$/;
 /** Returns the error with which an answer refuses the credential, rather than what was asked for with it. */
 export function readRefusal(exchange: Exchange): GraphException | undefined {
   const { reply } = exchange;
-  const refused = reply.body.length <= LONGEST_REFUSAL ? readEnvelope(reply)?.refused : undefined;
+  const { refused: told, isSure } = (reply.body.length <= LONGEST_REFUSAL && readEnvelope(reply)) || {};
+  // The code of a gateway in front of the server says nothing about the token.
+  const refused = isSure === false ? { ...told, message: told?.message ?? '', code: undefined } : told;
   const byStatus = reply.status === 401 || reply.status === 403;
   if (refused && (byStatus || OF_TOKEN.test(refused.code ?? ''))) return refusal(exchange, refused);
   return byStatus ? notAnEnvelope(exchange) : undefined;
