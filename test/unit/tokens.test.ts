@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
 import { forget } from '../../src/app/tokens/keep-token.js';
 import { rowsOf } from '../../src/app/tokens/list-tokens.js';
-import { localExpiry, renewToken } from '../../src/app/tokens/mint-token.js';
+import { renewToken } from '../../src/app/tokens/mint-token.js';
 import { findToken, isUsable, ownTokens, type TokenCache } from '../../src/app/tokens/token-cache.js';
 import { fingerprint } from '../../src/auth/credential.js';
 import { versionOf } from '../../src/core/protocol/version.js';
@@ -106,26 +106,45 @@ describe('tokens in a store', () => {
   });
 });
 
-describe('the end of a token by our clock', () => {
-  const end = (server: { clock: number; end: number; granted: number }) => {
-    const { clock, end: expires, granted: grantedSeconds } = server;
-    const [serverTimeUnix, expiresAtUnix] = [NOW + clock, NOW + expires];
-    const minted = { token: 't', expiresAtUnix, grantedSeconds, serverTimeUnix, serverText: '' };
-    return localExpiry(minted, NOW * 1000, 3600) - NOW;
+/** Renews a token of a server that grants `granted` seconds, with `end` as the end by its clock, `clock` s away from ours. */
+async function renewed(
+  granted: number,
+  lifetime: number,
+  { clock = 0, end = clock + granted }: { clock?: number; end?: number } = {},
+) {
+  const answer = {
+    token: 't',
+    grantedSeconds: granted,
+    serverTimeUnix: NOW + clock,
+    expiresAtUnix: NOW + end,
   };
+  const connection = {
+    renewToken: async () => ({ ...answer, serverText: '' }),
+    baseUrls: async () => ({ restUrl: 'http://rest', gsqlUrl: 'http://gsql' }),
+  } as unknown as GraphConnection;
+  const warnings: string[] = [];
+  const run = runWith({ now: () => NOW * 1000, warnings });
+  const connected = { connection, version: versionOf('3.10.1') };
+  const token = await renewToken(run, connected, new Sensitive('t'), lifetime);
+  return { token, warnings };
+}
 
-  test.each([600, -600, 2])('is corrected for a server whose clock is %i s away', (clock) => {
-    expect(end({ clock, end: clock + 3600, granted: 3600 })).toBe(3600);
+describe('the end of a token by our clock', () => {
+  const endOf = async (server: { clock: number; end: number; granted: number }) =>
+    (await renewed(server.granted, 3600, server)).token.expiresAtUnix - NOW;
+
+  test.each([600, -600, 2])('is corrected for a server whose clock is %i s away', async (clock) => {
+    expect(await endOf({ clock, end: clock + 3600, granted: 3600 })).toBe(3600);
   });
 
-  test('is the server’s own when only its Date header is wrong, and never a later one', () => {
-    expect(end({ clock: -7200, end: 3600, granted: 10_800 })).toBe(3600);
-    expect(end({ clock: 1800, end: 3600, granted: 3600 })).toBe(3600);
-    expect(end({ clock: -7200, end: 1000, granted: 8200 })).toBe(1000);
+  test('is the server’s own when only its Date header is wrong, and never a later one', async () => {
+    expect(await endOf({ clock: -7200, end: 3600, granted: 10_800 })).toBe(3600);
+    expect(await endOf({ clock: 1800, end: 3600, granted: 3600 })).toBe(3600);
+    expect(await endOf({ clock: -7200, end: 1000, granted: 8200 })).toBe(1000);
   });
 
-  test('is later than asked when the server granted more', () => {
-    expect(end({ clock: 600, end: 36_600, granted: 36_000 })).toBe(36_000);
+  test('is later than asked when the server granted more', async () => {
+    expect(await endOf({ clock: 600, end: 36_600, granted: 36_000 })).toBe(36_000);
   });
 });
 
@@ -157,33 +176,14 @@ test('a token that was renewed for less time than asked is warned of, and dated 
 });
 
 describe('a renewed token', () => {
-  async function warningsOf(granted: number, lifetime: number) {
-    const connection = {
-      renewToken: async () => ({
-        token: 't',
-        grantedSeconds: granted,
-        serverTimeUnix: NOW,
-        expiresAtUnix: NOW + granted,
-        serverText: '',
-      }),
-      baseUrls: async () => ({ restUrl: 'http://rest', gsqlUrl: 'http://gsql' }),
-    } as unknown as GraphConnection;
-    const now = () => NOW * 1000;
-    const warnings: string[] = [];
-    const version = versionOf('3.10.1');
-    const run = runWith({ now, warnings });
-    await renewToken(run, { connection, version }, new Sensitive('t'), lifetime);
-    return warnings;
-  }
-
   test.each([
     [60, 50, 49],
     [60, 70, 71],
     [1000, 900, 899],
     [1000, 1100, 1101],
   ])('for %i s may live for %i s without a warning, but not for %i s', async (asked, within, outside) => {
-    expect(await warningsOf(within, asked)).toEqual([]);
-    expect(await warningsOf(outside, asked)).toEqual([
+    expect((await renewed(within, asked)).warnings).toEqual([]);
+    expect((await renewed(outside, asked)).warnings).toEqual([
       `the server gave the token a life of ${outside} s, not the ${asked} s asked for`,
     ]);
   });

@@ -62,36 +62,24 @@ async function requestToken(
       : error;
   });
   const { grantedSeconds } = answer;
-  const expiresAtUnix = localExpiry(answer, requestedAtMs, lifetime);
+  const requestedAt = Math.floor(requestedAtMs / 1000);
+  const untilEnd = answer.expiresAtUnix - requestedAt;
   const isAsAsked = judgeLifetime(lifetime, grantedSeconds) === 'as-asked';
+  // Another life than the one asked for may come from a wrong `Date` header: then the end that the server named counts too.
+  const isDoubtful = !isAsAsked && untilEnd > 0;
+  const expiresAtUnix = requestedAt + (isDoubtful ? Math.min(grantedSeconds, untilEnd) : grantedSeconds);
   if (!isAsAsked)
     reporter.warn(`the server gave the token a life of ${grantedSeconds} s, not the ${lifetime} s asked for`);
   return {
     token: new BoundCredential(new Sensitive(answer.token, MADE_HERE), await connection.baseUrls()),
     expiresAtUnix,
     life: {
-      lifetime: isAsAsked ? lifetime : expiresAtUnix - Math.floor(requestedAtMs / 1000),
+      lifetime: isAsAsked ? lifetime : expiresAtUnix - requestedAt,
       serverVersion: version.version,
       requestedAtMs,
       clockAheadSeconds: answer.expiresAtUnix - expiresAtUnix,
     },
   };
-}
-
-/**
- * Returns the expiry by this machine's clock: the life that the server granted by its own clock, counted from the request.
- * Another life than the one asked for may come from a wrong `Date` header, for example of a proxy. Then the expiry that
- * the server named counts too, and the earlier one is returned.
- */
-export function localExpiry(
-  { grantedSeconds, expiresAtUnix }: MintedToken,
-  requestedAtMs: number,
-  lifetime: number,
-): number {
-  const requestedAt = Math.floor(requestedAtMs / 1000);
-  const untilEnd = expiresAtUnix - requestedAt;
-  const isDoubtful = untilEnd > 0 && judgeLifetime(lifetime, grantedSeconds) !== 'as-asked';
-  return requestedAt + (isDoubtful ? Math.min(grantedSeconds, untilEnd) : grantedSeconds);
 }
 
 /** Extends a token, counted from now (3.x). */
