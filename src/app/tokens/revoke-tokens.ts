@@ -43,10 +43,10 @@ export async function revokeTokens(
       // The record is the last sign of a token that may still be valid.
       return { state: (await store.list(record.key)).length > 0 ? 'kept' : 'ended' };
     }
-    // Whoever it was minted for, it ends for all of them at once.
-    for (const one of all) if (isOfToken(one.record, token)) done.add(one);
     const { gsqlUrl, restUrl } = record.info;
     const state = await revokerOf(`${gsqlUrl} ${restUrl}`, record.info)(row, token);
+    // Whoever it was minted for, it ends for all of them at once.
+    for (const one of all) if (isOfToken(one.record, token)) done.add(one);
     return { state, error: await forget(all, token) };
   };
   interruption.begin();
