@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { findCredential, ownerOfLabel } from '../auth/choose.js';
 import { connect } from '../auth/connect.js';
 import { settingText } from '../config/settings.js';
@@ -16,6 +17,8 @@ type StatusText = 'gsqlUrl' | 'restUrl' | 'graph' | 'username' | 'provider' | 's
 export interface Status extends Readonly<Partial<Record<StatusText, string | undefined>>> {
   readonly profile: string;
   readonly chosenBy: string;
+  /** The config file in force, unless it is that which `login` writes. */
+  readonly file?: string | undefined;
   readonly host: string;
   readonly credential?: { readonly kind: string; readonly source: string } | undefined;
   readonly store: StoreName;
@@ -24,6 +27,7 @@ export interface Status extends Readonly<Partial<Record<StatusText, string | und
   readonly hasVariable?: boolean;
   readonly state: 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
   readonly expiresAtUnix?: number | undefined;
+  readonly otherLifetime?: number | undefined;
   readonly error?: GraphException | undefined;
 }
 
@@ -59,9 +63,9 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
     const owner = found ?? ownerOfLabel(run);
     const token = owner && (await tokenAtHand(run, store, owner));
     const nowUnix = run.ports.now() / 1000;
-    const expiresAtUnix = token?.expiresAtUnix;
+    const { expiresAtUnix, otherLifetime } = token ?? {};
     const state = expiresAtUnix === undefined ? 'none' : expiresAtUnix <= nowUnix ? 'expired' : 'unverified';
-    status = { ...status, expiresAtUnix, state };
+    status = { ...status, expiresAtUnix, otherLifetime, state };
     return isOffline ? status : await askServer(run, status, state === 'none' ? undefined : token);
   } catch (error) {
     return error === unasked ? status : { ...status, error: expected(error) };
@@ -69,11 +73,12 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
 }
 
 function describeSettings(run: Run, store: Store): Status {
-  const { settings, target } = run;
+  const { settings, target, stores } = run;
   return {
     ...UNKNOWN,
     profile: settings.profile.name,
     chosenBy: settings.profile.source,
+    file: path.dirname(settings.file?.path ?? '') === stores.configDir ? undefined : settings.file?.path,
     host: target.host,
     gsqlUrl: target.gsqlUrl,
     restUrl: target.restUrl,
@@ -84,7 +89,7 @@ function describeSettings(run: Run, store: Store): Status {
     store: store.name,
     storeNote: STORES[store.name].isShared
       ? ` at ${maskLogin(settingText(settings, 'redis.url') ?? '')}`
-      : run.stores.inForce.isRecorded
+      : stores.inForce.isRecorded
         ? ', chosen at login (login --store changes it)'
         : '',
     serverVersion: knownVersion(run)?.version,

@@ -6,11 +6,12 @@ import { readClaims } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { refusedVariable, tokenFromStdin, tokenFromVariable } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
+import { partsOf } from '../../store/records.js';
 import type { Store } from '../../store/store.js';
 import { deleteRefused } from './keep-token.js';
 import { rowsHere } from './list-tokens.js';
 import { requireJwtServer } from './new-token.js';
-import { firstReadable, ownTokens, tokenCache } from './token-cache.js';
+import { firstReadable, identityKey, ownTokens, tokenCache } from './token-cache.js';
 
 /** Returns the token that a run has without asking for one: its JWT, else the owner's cached token that ends last. */
 export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
@@ -19,12 +20,16 @@ export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
     const expiresAtUnix = readClaims(token)?.exp;
     // A server that takes no JWT is not sent one.
     const read = () => requireJwtServer(run).then(() => ({ token, expiresAtUnix }));
-    return { expiresAtUnix, read };
+    return { expiresAtUnix, otherLifetime: undefined, read };
   }
   const cache = await tokenCache(run, store, owner);
   const own = await ownTokens(cache);
+  const { key = '', expiresAtUnix, info } = own[0]?.record ?? {};
+  const isOfLifetime = partsOf(key).identity === identityKey(cache.identity);
   return {
-    expiresAtUnix: own[0]?.record.expiresAtUnix,
+    expiresAtUnix,
+    /** Where it is another one than the run asks for, in seconds. */
+    otherLifetime: isOfLifetime ? undefined : info?.lifetime,
     read: () => firstReadable(own),
     forget: (token: Sensitive) => deleteRefused(cache, token),
   };
@@ -39,10 +44,7 @@ export async function checkTokenInUse(run: Run): Promise<GraphException | undefi
   const given = typed ?? tokenFromVariable(run);
   const own = given ? undefined : await tokenAtHand(run, store, (await pickCredential(run, store)).owner);
   const token = given ?? (await own?.read())?.token;
-  if (!token)
-    throw new GraphException('NOT_FOUND', 'No stored token is for this server, user and graph.', {
-      hint: ['get one', { command: 'token get' }, ', or give one with --token-stdin'],
-    });
+  if (!token) throw await noStoredToken(run, store);
   const [held] = given ? await rowsHere(run, given) : [];
   if (held) run.ports.reporter.note(`this is the stored token ${held.id} of ${held.from}`);
   const { connection, version } = await connect(run, undefined);
@@ -58,4 +60,12 @@ export async function checkTokenInUse(run: Run): Promise<GraphException | undefi
   if (user) run.ports.reporter.note(`this token is of the user "${user}"`);
   if (refusal) await own?.forget?.(token);
   return refusal && given && !typed ? refusedVariable(refusal) : refusal;
+}
+
+/** Returns the error for a token that is not there. Throws why something that is stored cannot be read. */
+export async function noStoredToken(run: Run, store: Store): Promise<GraphException> {
+  await run.stores.requireReadable(store);
+  return new GraphException('NOT_FOUND', 'No stored token is for this server, user and graph.', {
+    hint: ['get one', { command: 'token get' }, ', or give one with --token-stdin'],
+  });
 }

@@ -5,6 +5,7 @@ import { tokenFromStdin } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
 import { findVersion } from '../../run/server.js';
 import { unfinished } from '../../store/machine-store.js';
+import { noStoredToken } from './check-token.js';
 import { deleteRefused, forget, keepToken } from './keep-token.js';
 import { listTokens, rowsHere, type TokenRow } from './list-tokens.js';
 import { renewToken } from './mint-token.js';
@@ -30,12 +31,7 @@ export async function refreshToken(run: Run): Promise<Token> {
   const cache = await tokenCache(run, store, picked.owner);
   const newest = async () => given ?? (await firstReadable(await ownTokens(cache)))?.token;
   const found = await newest();
-  if (!found) {
-    await run.stores.requireReadable(store);
-    throw new GraphException('NOT_FOUND', 'No stored token is for this server, user and graph.', {
-      hint: ['get one', { command: 'token get' }],
-    });
-  }
+  if (!found) throw await noStoredToken(run, store);
   const connected = await connect(run, credential);
   // Those who refresh tokens of the pair take turns, whoever they are, and none that is found ends the wait.
   const turns = { ...cache, identity: { ...cache.identity, principal: '', graph: undefined, lifetime: 0 } };

@@ -1,4 +1,4 @@
-import { formatDuration, localTime, secretInstead, times } from '../../app/format.js';
+import { formatDuration, localTime, secretInstead, shortPath, times } from '../../app/format.js';
 import { findStatus, type Status, UNKNOWN } from '../../app/status.js';
 import { defaultProfileOf } from '../../config/keys.js';
 import { type ErrorCode, expected, type Hint, usageError, whyFailed } from '../../core/errors.js';
@@ -96,11 +96,12 @@ function statusDocument(status: Status): Record<string, unknown> {
 
 function statusText(status: Status, paint: Colours, invocation: Invocation): string {
   const { ctx, report } = invocation;
-  const { profile, chosenBy, serverVersion = 'unknown', credential, store, storeNote = '' } = status;
+  const { profile, chosenBy, file, serverVersion = 'unknown', credential, store, storeNote = '' } = status;
   const { state, expiresAtUnix } = status;
   const { tone, end } = STATES[state];
   const ends = expiresAtUnix && end ? ` ${end} ${localTime(expiresAtUnix)}` : '';
   const facts: [name: string, value: string | undefined][] = [
+    ['config file', file && shortPath(file, ctx.home)],
     ['GSQL server', status.gsqlUrl],
     ['REST server', status.restUrl ?? 'depends on the server version'],
     ['version', `${serverVersion}, REST authentication ${status.restAuth}`],
@@ -129,11 +130,14 @@ const WHY: Readonly<Record<string, string>> = {
 function nextStep(status: Status): Hint {
   const { state, credential, error, restAuth, store, username, chosenBy, provider, hasVariable } = status;
   const isNew = chosenBy === 'default' && username === undefined && credential === undefined;
-  if (isNew && error?.code === 'NETWORK') return error.fix;
+  if (isNew && error?.code === 'NETWORK') return { command: 'login' };
   if (error || restAuth === 'off') return { command: 'doctor' };
-  if (state === 'valid') return { command: 'exec -- COMMAND' };
+  // A token of another lifetime is used only where that is asked for.
+  const lifetime = status.otherLifetime ? ` --lifetime ${status.otherLifetime}` : '';
+  if (state === 'valid') return { command: `exec${lifetime} -- COMMAND` };
   if (credential === undefined && hasVariable) return { command: 'token check' };
-  // A login leaves no credential behind in a store that keeps none.
+  // A login writes another file than the one in force, and leaves no credential in a store that keeps none.
+  if (credential === undefined && status.file && username !== undefined) return { command: 'token get' };
   const mayLogIn = provider !== undefined || STORES[store].keeps.credentials;
   if (credential === undefined) return mayLogIn ? { command: 'login' } : secretInstead(store);
   // A refused token that could not be deleted from the store would be printed again without --fresh.
