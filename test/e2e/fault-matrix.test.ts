@@ -210,7 +210,7 @@ function reliabilityPage(): string {
     'stderr says what happened, and whether the server may have carried out the request anyway. A broken `secret rotate` is run once more, and finishes;',
     'when the value of its first secret got lost, it says so, and finishes once that is dropped.',
     '',
-    ...wrapped(`${faults.map((fault) => `**${fault}**: ${MEANING[fault]}`).join('; ')}.`, 160),
+    wrapped(`${faults.map((fault) => `**${fault}**: ${MEANING[fault]}`).join('; ')}.`, 160),
   ];
   for (const generation of generations) {
     lines.push('', `## ${generation === '3.5' ? '3.5 to 3.11' : '4.x'}`, '');

@@ -3,6 +3,7 @@ import { formatDuration, shortPath } from '../../src/app/format.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { EXITS, exitStatus } from '../../src/cli/output/exit-codes.js';
 import { textOf } from '../../src/cli/output/hints.js';
+import { wrapped } from '../../src/cli/output/report.js';
 import { colours, shorten, table } from '../../src/cli/output/table.js';
 import { resolveSettings } from '../../src/config/settings.js';
 import { GraphException } from '../../src/core/errors.js';
@@ -12,6 +13,16 @@ const ROWS = [
   ['https://graph.example.com', 'secret:0123456789abcdef', '30d left'],
   ['http://127.0.0.1', 'user:alice', 'expired'],
 ];
+
+test('a line is wrapped at blanks, and not in a command, which is copied whole', () => {
+  const line =
+    'hint: see what is there: graphcred secret list -p prod; or make one: graphcred secret create NAME';
+  expect(wrapped(line, 40, '  ').split('\n')).toEqual([
+    'hint: see what is there:',
+    '  graphcred secret list -p prod; or make',
+    '  one: graphcred secret create NAME',
+  ]);
+});
 
 describe('a table', () => {
   test('shortens the first column to its heading before it shortens the next one, and no other one', () => {

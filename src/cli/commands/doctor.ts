@@ -6,7 +6,7 @@ import { singleLine, wrapped } from '../output/report.js';
 import { colours } from '../output/table.js';
 import { openRun } from '../session.js';
 
-const INDENT = 7 + 2 + 12 + 2;
+const INDENT = ' '.repeat(7 + 2 + 12 + 2);
 
 export async function execute(invocation: Invocation): Promise<number> {
   const { report, ctx } = invocation;
@@ -15,12 +15,11 @@ export async function execute(invocation: Invocation): Promise<number> {
   const checks = results.map(({ code: _, fix, ...check }) => ({ ...check, fix: textOf(fix, report) }));
   const paint = await colours(invocation);
   const tones = { ok: paint.good, warn: paint.warn, fail: paint.bad, skipped: paint.dim };
-  const room = Math.max(30, (ctx.stdout.columns ?? Number.POSITIVE_INFINITY) - INDENT);
+  const width = Math.max(INDENT.length + 30, ctx.stdout.columns ?? Number.POSITIVE_INFINITY);
   const lines = checks.map(({ id, verdict, cause, fix }) => {
-    const column = wrapped(singleLine(cause), room).join(`\n${' '.repeat(INDENT)}`);
-    // Only the terminal wraps what to do, so that a command in it can be copied whole.
-    const next = fix && ` -> ${singleLine(fix)}`;
-    return `${tones[verdict](verdict.padEnd(7))}  ${id.padEnd(12)}  ${column}${next}`;
+    const told = singleLine(cause) + (fix && ` -> ${singleLine(fix)}`);
+    const line = `${verdict.padEnd(7)}  ${id.padEnd(12)}  ${told}`;
+    return wrapped(line, width, INDENT).replace(verdict, (word) => tones[verdict](word));
   });
   if (report.json) report.document({ checks });
   else report.raw(lines.join('\n'));

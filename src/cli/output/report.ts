@@ -18,8 +18,8 @@ export type Report = ReturnType<typeof createReport>;
 export function createReport(ctx: Context) {
   const tell = (text: string) => {
     report.clear();
-    // Only the terminal wraps a long line, so that a command in it can be copied whole.
-    ctx.stderr.write(`${text}\n`);
+    const wrap = (line: string) => wrapped(line, ctx.stderr.columns, '  ');
+    ctx.stderr.write(`${report.json ? text : text.split('\n').map(wrap).join('\n')}\n`);
   };
   /** Writes the result, exactly once and whole. Bytes that are no text get no line end. */
   const result = (content: string | Uint8Array) => {
@@ -52,7 +52,7 @@ export function createReport(ctx: Context) {
     },
     /** Does the same as `show` with a sentence that holds no command to copy. */
     done: (data: Record<string, unknown>, sentence: string) =>
-      show(data, wrapped(singleLine(sentence), ctx.stdout.columns).join('\n')),
+      show(data, wrapped(singleLine(sentence), ctx.stdout.columns)),
     note: (text: Hint) => {
       if (!report.quiet) sayOnce(textOf(text, report));
     },
@@ -134,15 +134,16 @@ function replaceControls(text: string, replace: (character: string) => string): 
 
 const ended = (text: string) => (text.endsWith('\n') ? text : `${text}\n`);
 
-export function wrapped(text: string, width = Number.POSITIVE_INFINITY): string[] {
-  const [first = '', ...words] = text.split(' ');
+/** Wraps a line at blanks, but not in a command, which is copied whole. @param indent begins the lines after the first */
+export function wrapped(line: string, width = Number.POSITIVE_INFINITY, indent = ''): string {
+  const [first = '', ...words] = line.split(/ (?<!\bgraphcred [^;,]*)/);
   const lines = [first];
   for (const word of words) {
     const longer = `${lines.at(-1)} ${word}`;
     if (longer.length <= width) lines.splice(-1, 1, longer);
-    else lines.push(word);
+    else lines.push(indent + word);
   }
-  return lines;
+  return lines.join('\n');
 }
 
 /** Replaces what `plainText` does by its JSON escapes, which mean the same in JSON. */
