@@ -22,8 +22,6 @@ export async function promptSource(
   const oidc = oidcOf(run);
   if (oidc && !unusable)
     throw notLoggedIn(run, `No login at the provider ${oidc.issuer} is saved for this database.`);
-  if (mayAsk && saysNotSaved && settings.secretAlias && !unusable)
-    ports.reporter.note(`${notSaved(run, settings.secretAlias)}, so a password is asked for`);
   const leftOut = leftOutLayer(run);
   if (!mayAsk && (leftOut?.credential || unusable?.kind === 'jwt' || usernameOf(run) === undefined))
     throw noCredential(run, purpose, unusable);
@@ -35,8 +33,10 @@ export async function promptSource(
     label: 'prompt',
     level: 'prompt',
     read: async () => {
-      if (mayAsk) return askPassword(run, username);
-      throw noCredential(run, purpose, unusable);
+      if (!mayAsk) throw noCredential(run, purpose, unusable);
+      if (saysNotSaved && settings.secretAlias && !unusable)
+        ports.reporter.note(`${notSaved(run, settings.secretAlias)}, so a password is asked for`);
+      return askPassword(run, username);
     },
   };
 }

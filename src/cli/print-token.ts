@@ -42,7 +42,7 @@ const PRINTERS: Readonly<Record<string, Format>> = {
       const names = ['GITHUB_OUTPUT', ...(flags.export === true ? ['GITHUB_ENV'] : [])];
       requireRunnerFiles(ctx.env, names, '-o github');
     },
-    print: (invocation, token, { expiresAtUnix }) => toGithub(invocation, token, expiresAtUnix),
+    print: toGithub,
   },
   gitlab: {
     flag: 'dotenv',
@@ -98,7 +98,7 @@ export function fileOption({ ctx, flags }: Invocation, name: string): string {
 }
 
 /** Prints the command that masks the token, and only then writes the token where later steps find it. */
-export function toGithub({ ctx, flags, report }: Invocation, token: string, expiresAtUnix: number): void {
+export function toGithub({ ctx, flags, report }: Invocation, token: string, { expiresAtUnix }: Token): void {
   report.raw(runnerCommand('add-mask', token));
   appendPairs(ctx.env.GITHUB_OUTPUT, { token, 'expires-at': isoSeconds(expiresAtUnix) });
   if (flags.export === true) appendPairs(ctx.env.GITHUB_ENV, { TG_API_TOKEN: token });

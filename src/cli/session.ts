@@ -72,7 +72,7 @@ export async function openLocalRun(invocation: Invocation, options: RunOptions =
   if (foreign) report.warn(`${foreign.path}, named by ${foreign.variable}, is not used: it ${foreign.why}`);
   const found = await (profile === 'own' ? findOwnConfig(input) : configInForce(invocation, input));
   const { file } = found;
-  const settings = resolveSettings(input, file, { needsProfile: profile === 'existing' });
+  const settings = resolveSettings(input, file, profile === 'existing');
   report.settings = settings;
   report.format = outputOf(invocation, settings);
   if (settings.profile.source === '--profile')

@@ -23,7 +23,7 @@ export async function askTrust(invocation: Invocation, input: SettingsInput, { r
 
 /** Whether a person can be asked. What a file says of that does not count before the file is trusted. */
 export function canAsk(invocation: Invocation, input: SettingsInput): boolean {
-  return whyNotAsked(invocation, resolveSettings(input, undefined, { needsProfile: false })) === undefined;
+  return whyNotAsked(invocation, resolveSettings(input, undefined, false)) === undefined;
 }
 
 export function describeFile({ path: file, stat }: Pick<ConfigText, 'path' | 'stat'>): string[] {

@@ -21,17 +21,17 @@ import {
 import { resolveTarget } from './target.js';
 
 export function settingsOfFile(file: LoadedFile | undefined, profile: string | undefined): Settings {
-  return resolveSettings({ flags: { profile }, env: {} }, file, { needsProfile: false });
+  return resolveSettings({ flags: { profile }, env: {} }, file, false);
 }
 
 /**
  * Resolves every setting to its value, its source and the values of lower priority, and the address to one database.
- * @param options.needsProfile whether a profile that is named must exist, and one that is typed must be for that database
+ * @param needsProfile whether a profile that is named must exist, and one that is typed must be for that database
  */
 export function resolveSettings(
   input: Pick<SettingsInput, 'flags' | 'env'> & Partial<SettingsInput>,
   file: LoadedFile | undefined,
-  { needsProfile = true } = {},
+  needsProfile = true,
 ): Settings {
   const { flags, env } = input;
   const config = file?.config;

@@ -87,8 +87,7 @@ export function describeLeftOut({ source, pair, set }: LeftOut, settings?: Setti
   const others = set.filter((one) => !isAddress(one));
   const named = others.length > 0 ? others : set;
   const names = [...new Set(named.map(({ key, label, level }) => (isInFile(level) ? key : label)))];
-  const place = source === 'config file' ? 'the config file' : source;
-  const ofFile = isInFile(set[0]?.level) ? ` of ${place}` : '';
+  const ofFile = isInFile(set[0]?.level) ? ` of ${source.replace(/^config/, 'the config')}` : '';
   const [are, they] = names.length > 1 ? ['are', 'they are'] : ['is', 'it is'];
   const inForce =
     settings && `, and ${namedBy(settings)?.label} gives ${describePair(targetOf(settings), pair)}`;

@@ -11,7 +11,7 @@ import { graphOf, type Run } from './run.js';
 export async function openConnection(run: Run, own: ConnectionOptions, ownTimeoutMs?: number) {
   const { target, settings: set, asked } = run;
   const { GraphConnection } = await import('../core/connection.js');
-  const settings = await requestSettings(run, target.host);
+  const settings = await requestSettings(run, target.gsqlUrl);
   return new GraphConnection({
     ...target.endpoints,
     ...own,
@@ -58,7 +58,7 @@ export async function waitUntilUp(run: Run, version?: ServerVersion): Promise<vo
       // A suspended workspace does not start by itself.
       if (!isAway(error) || !error.retryable) return;
       ports.reporter.detail('the server is not up yet; waiting');
-      spinner.start(`waiting for ${target.host} to be up`);
+      spinner.start(`waiting for ${target.gsqlUrl} to be up`);
       // A server that says when to come back is not asked sooner.
       const rest = Math.max(pause, (error.retryAfterSeconds ?? 0) * 1000);
       await new Promise<unknown>((resolve) => {

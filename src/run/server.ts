@@ -84,19 +84,14 @@ function emptyAddresses({ ports: { env } }: Run): string[] {
 /** Tells a job of what is not configured there, and would change where its credential goes or what its token may do. */
 export function tellEmpty(run: Run): void {
   const { settings, target, ports } = run;
-  if (!ports.inCi) return;
+  const { env, inCi, reporter } = ports;
+  if (!inCi) return;
   const empty = namesServer(settings) ? [] : emptyAddresses(run);
-  if (empty.length > 0) ports.reporter.warn(`${setButEmpty(empty)}, so the server is ${target.gsqlUrl}`);
-  if (ports.env.GRAPHCRED_REST_URL === '' && settings.all.gsqlUrl[0]?.level === 'variable')
-    ports.reporter.warn(
-      'GRAPHCRED_REST_URL is set but empty, so the REST server is found from GRAPHCRED_GSQL_URL',
-    );
-  if (
-    ports.env.GRAPHCRED_GRAPH === '' &&
-    settings.graph === undefined &&
-    !knownVersion(run)?.secretsNeedGraph
-  )
-    ports.reporter.note('GRAPHCRED_GRAPH is set but empty: on 4.x a token is for every graph then');
+  if (empty.length > 0) reporter.warn(`${setButEmpty(empty)}, so the server is ${target.gsqlUrl}`);
+  if (env.GRAPHCRED_REST_URL === '' && settings.all.gsqlUrl[0]?.level === 'variable')
+    reporter.warn('GRAPHCRED_REST_URL is set but empty, so the REST server is that of GRAPHCRED_GSQL_URL');
+  if (env.GRAPHCRED_GRAPH === '' && settings.graph === undefined)
+    reporter.note('GRAPHCRED_GRAPH is set but empty: on 4.x a token is for every graph then');
 }
 
 export function setButEmpty(names: readonly string[]): string[] {

@@ -127,10 +127,7 @@ describe('wrong arguments', () => {
   });
 
   test.each([
-    [
-      'exec -o github',
-      "choose one of: text, json; 'github' is for token get, see: graphcred token get --help\n",
-    ],
+    ['exec -o github', 'choose one of: text, json\n'],
     ['secret list --json', 'did you mean -o json? '],
     ['completion --json', 'see: graphcred completion --help\n'],
   ])('%s names what gives that', async (line, hint) => {

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { Secret } from 'kubernetes-models/v1/Secret';
 import { expect, test } from 'vitest';
+import type { Token } from '../../src/app/tokens/token-cache.js';
 import type { Invocation } from '../../src/cli/command.js';
 import { assignment, toGithub } from '../../src/cli/print-token.js';
 import { bench, temporaryHome } from '../helpers/cli.js';
@@ -32,7 +33,7 @@ test('the mask is printed before the token is written to a file', () => {
   const { invocation, printed, env } = fakeCall(home, { export: true }, () =>
     filesThen.push(fs.readdirSync(home)),
   );
-  toGithub(invocation, 'the-token', 0);
+  toGithub(invocation, 'the-token', { expiresAtUnix: 0 } as Token);
   expect({ printed, filesThen }).toEqual({ printed: ['::add-mask::the-token'], filesThen: [[]] });
   for (const file of Object.values(env)) expect(fs.readFileSync(file, 'utf8')).toContain('the-token');
 });
@@ -40,7 +41,7 @@ test('the mask is printed before the token is written to a file', () => {
 test('the mask contains no line break, and a value cannot end its own heredoc', () => {
   const { invocation, printed, env } = fakeCall(temporaryHome(), { export: true });
   const hostile = 'a%0Ab\r\nEOF\nPATH=/evil';
-  toGithub(invocation, hostile, 0);
+  toGithub(invocation, hostile, { expiresAtUnix: 0 } as Token);
   expect(printed).toEqual(['::add-mask::a%250Ab%0D%0AEOF%0APATH=/evil']);
   for (const [file, names] of [
     [env.GITHUB_OUTPUT, ['token', 'expires-at']],

@@ -78,15 +78,6 @@ describe.each(['3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
     });
   });
 
-  test('says that commands need another login after that of a saved secret, and of no other', async () => {
-    const { run } = await holdings({ serverVersion });
-    await run('secret create ci --save');
-    await run('secret create other');
-    const advice = 'used a dropped secret, log in again: graphcred login';
-    expect((await run('secret drop other')).stderr).not.toContain(advice);
-    expect((await run('secret drop ci')).stderr).toContain(advice);
-  });
-
   test('of a secret that no longer exists deletes what is stored of it', async () => {
     const { run, principals } = await holdings({ serverVersion });
     await run('secret create ci --save');
@@ -409,7 +400,7 @@ test('prune is not held up by a saved secret that it cannot read if its alias is
   const { status, stdout } = await run('secret prune --yes', { env });
   expect({ status, stdout }).toEqual({
     status: 0,
-    stdout: expect.stringMatching(/^Dropped:\nAUTO_GENERATED_/),
+    stdout: expect.stringMatching(/^Dropped: AUTO_GENERATED_/),
   });
 });
 

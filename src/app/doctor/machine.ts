@@ -25,7 +25,7 @@ export async function checkStore({ run, engine }: Facts): Promise<Check> {
   if (!STORES[store.name].keeps.tokens)
     return warn(
       'none: nothing is kept, every call gets a new token',
-      'to share a token between calls, set GRAPHCRED_STORE=file (on a desktop keychain); or for good',
+      'to share a token between calls, set GRAPHCRED_STORE to file, or on a desktop to keychain; or for good',
       { command: 'login --store file' },
     );
   await tryStore(run, store);

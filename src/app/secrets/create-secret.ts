@@ -1,16 +1,12 @@
-import { expected, GraphException, type Hint, whyFailed } from '../../core/errors.js';
+import { expected, GraphException, type Hint } from '../../core/errors.js';
 import { Sensitive } from '../../core/sensitive.js';
 import type { Login } from '../gsql-login.js';
-import { saveSecret, tryStore } from './save-credential.js';
+import { saveSecret } from './save-credential.js';
 import { savedAs } from './saved-secrets.js';
 
-/** Creates a secret, and saves it if that is wanted. Returns its name, its value, and why it could not be saved. */
+/** Creates a secret, and saves it, if that is wanted, in the store, which was tested. Returns its name, its value, and why it could not be saved. */
 export async function createSecret(login: Login, wanted: string | undefined, save: boolean) {
-  const { run, connection, credential, store } = login;
-  // The value is shown only once, so the store is tested before the secret is created.
-  const failure = save ? await whyFailed(tryStore(run, store)) : undefined;
-  if (failure)
-    throw new GraphException(failure.code, `No secret was made: ${failure.message}`, { ...failure });
+  const { run, connection, credential } = login;
   run.ports.interruption.begin();
   const made = await connection.createSecret(wanted, { withAlias: true }).catch((error) => {
     throw withNextStep(login, error, wanted);

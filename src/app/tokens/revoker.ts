@@ -31,7 +31,10 @@ export function revokerWith(run: Run, credential: Credential | undefined, timeou
   let failure: GraphException | undefined;
   return async (token, madeAtUnix) => {
     const { connection, version } = await connected();
-    if (!credential && !version.jwtLogsIn) return seeWhetherEnded(connection, token);
+    if (!credential && !version.jwtLogsIn) {
+      if (!(await connection.checkToken(token)).accepted) return 'ended';
+      throw new GraphException('PERMISSION_DENIED', 'No login on this machine may delete this token.');
+    }
     const why = failure ?? (await whyFailed(connection.deleteToken(undefined, { token })));
     if (!why) {
       // Within the second of its mint a 4.x server would give the same token again, and not take it.
@@ -51,11 +54,6 @@ export function revokerWith(run: Run, credential: Credential | undefined, timeou
 export async function hasEnded(connection: GraphConnection, token: Sensitive): Promise<boolean> {
   const answer = await connection.checkToken(token).catch((error) => void expected(error));
   return answer?.accepted === false;
-}
-
-async function seeWhetherEnded(connection: GraphConnection, token: Sensitive): Promise<'ended'> {
-  if (!(await connection.checkToken(token)).accepted) return 'ended';
-  throw new GraphException('PERMISSION_DENIED', 'No login on this machine may delete this token.');
 }
 
 /**

@@ -10,7 +10,7 @@ import { Sensitive } from '../../core/sensitive.js';
 import { requestSettings } from '../../run/open-connection.js';
 import { fromFile } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
-import { type Oidc, waysToLogIn } from './settings.js';
+import { notLoggedIn, type Oidc } from './settings.js';
 
 export type Tokens = openid.TokenEndpointResponse & openid.TokenEndpointResponseHelpers;
 
@@ -128,10 +128,7 @@ function providerError(run: Run, oidc: OidcClient, error: unknown, proof?: Sensi
     const why = typeof text === 'string' ? redactServerText(text, [proof]).replace(/[.\s]+$/, '') : '';
     const refused = `The provider ${oidc.issuer} refused: ${code}${why && ` (${why})`}.`;
     const hint = PROVIDER_HINTS[code] ?? (oidc.isJob ? CLIENT_HINT : undefined);
-    return new GraphException('AUTH_FAILED', refused, {
-      hint: hint ?? waysToLogIn(run),
-      status: 'status' in error ? error.status : undefined,
-    });
+    return notLoggedIn(run, refused, { hint, status: 'status' in error ? error.status : undefined });
   }
   const code = String((error as { code?: unknown }).code);
   const why = PROVIDER_REASONS[code] ?? 'gave an answer that is not valid';

@@ -139,7 +139,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   command('secret rotate <alias>', async () => (await import('../commands/secret.js')).rotate, {
     writes: true,
-    summary: 'replace the value of a secret; one of both values works at all times',
+    summary: 'replace the value of a secret; at each moment the old value works or the new one',
     examples: ['graphcred secret rotate ci', 'graphcred secret rotate ci -p prod -o json'],
     notes: 'If it is interrupted, run it again: it continues where it stopped.',
     options: [...SECRETS, option('--print', 'print the new value even if it is saved here'), REVOKE_MINTED],

@@ -3,7 +3,7 @@ import { type GraphException, usageError } from '../../core/errors.js';
 import type { Chosen, CommandSpec } from '../command.js';
 import type { Context } from '../context.js';
 import { COMMANDS, commandOf, GROUPS } from './catalogue.js';
-import { COMMON, CONFIG, FORMATS, type OptionSpec, optionText, SHARED } from './options.js';
+import { COMMON, CONFIG, type OptionSpec, optionText, SHARED } from './options.js';
 
 /** Lets commander read the line; undefined when it printed help or the version. No error repeats a value that was typed. */
 export async function parseCommandLine(
@@ -120,14 +120,10 @@ function reader(name: string, spec: Partial<Pick<OptionSpec, 'repeat' | 'short'>
         `The value of ${name} is empty.`,
         'give one; perhaps a variable of the script is not set',
       );
-    const ofToken =
-      name === '--output' && FORMATS.includes(value)
-        ? `; '${value}' is for token get, see: graphcred token get --help`
-        : '';
     if (choices?.includes(value) === false)
       throw usageError(
-        `${name} does not take ${HARMLESS.test(value) || ofToken ? `'${value}'` : 'this value'}.`,
-        `choose one of: ${choices.join(', ')}${ofToken}`,
+        `${name} does not take ${HARMLESS.test(value) ? `'${value}'` : 'this value'}.`,
+        `choose one of: ${choices.join(', ')}`,
       );
     return repeat ? [...before, value] : value;
   };

@@ -1,7 +1,6 @@
 import { shortPath } from '../../app/format.js';
 import { listSettings } from '../../app/list-settings.js';
 import { approve, describeSearch, findConfigs, loadConfig, readConfig } from '../../config/find.js';
-
 import { GraphException } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';

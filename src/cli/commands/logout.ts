@@ -23,7 +23,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     throw error;
   });
   const whose = everything ? 'every server and user' : run.target.gsqlUrl;
-  const question = `Delete ${stored(plan.tokens.length, plan.credentials.length)} from this machine (${whose})?`;
+  const question = `${revoke ? 'Revoke the tokens, and delete' : 'Delete'} ${stored(plan.tokens.length, plan.credentials.length)} from this machine (${whose})?`;
   if (everything) await confirm(invocation, run.ports, question, 'Nothing was deleted.');
   const { tokens, ended, credentials, failure } = await logOut(run, plan);
   const what = stored(tokens - ended, credentials, revoke ? 'revoked token' : 'token');

@@ -3,7 +3,6 @@ import { deleteEntries, planRemoval } from '../../app/login/log-out.js';
 import { hidesOwn, noSuchProfile } from '../../config/errors.js';
 import { hiddenUserConfig } from '../../config/find.js';
 import { defaultProfileOf } from '../../config/keys.js';
-
 import { removeProfile, writeDefaultProfile } from '../../config/write.js';
 import { maskLogin } from '../../core/redact.js';
 import { type LocalRun, runOfProfile } from '../../run/run.js';
@@ -88,6 +87,5 @@ async function openOwnProfile(invocation: Invocation, name: string): Promise<Loc
   const own = await openLocalRun(invocation, { profile: 'own', moreFlags: { profile: name } });
   const { file, profileNames } = own.settings;
   if (profileNames.includes(name)) return own;
-  const its = file ? ` (${file.path})` : '';
-  throw noSuchProfile(name, ` in your own config file${its}, the only one that this command changes`, file);
+  throw noSuchProfile(name, '', file);
 }

@@ -3,6 +3,7 @@ import { createSecret } from '../../app/secrets/create-secret.js';
 import { dropEach, dropSecrets, planDrop } from '../../app/secrets/drop-secrets.js';
 import { planPrune } from '../../app/secrets/prune-secrets.js';
 import { rotateSecret } from '../../app/secrets/rotate-secret.js';
+import { tryStore } from '../../app/secrets/save-credential.js';
 import { savedAmong } from '../../app/secrets/saved-secrets.js';
 import { expected, GraphException, type Hint, usageError } from '../../core/errors.js';
 import { isPlainAlias, requirePlainAlias } from '../../core/protocol/gsql.js';
@@ -47,7 +48,10 @@ export async function create(invocation: Invocation): Promise<undefined> {
       'leave --save out, and give the new secret to its owner',
     );
   if (!save) invocation.ctx.stdout.mustArrive();
-  const login = await openLogin(await openRun(invocation));
+  const run = await openRun(invocation);
+  // The value is shown only once, so the store is tested before anything is asked or made.
+  if (save) await tryStore(run, await run.stores.chosen({ needed: true }));
+  const login = await openLogin(run);
   const { alias, value, unsaved } = await createSecret(login, wanted, save);
   // Another request finds out a generated name, and may fail.
   const name = alias ? `secret "${alias}"` : 'the new secret, whose name the list shows';
@@ -72,12 +76,9 @@ export async function drop(invocation: Invocation): Promise<undefined> {
     const question = `Drop ${aliases.length} secrets: ${aliases.join(', ')}?`;
     await confirm(invocation, run.ports, question, 'Nothing was dropped.');
   }
-  const saved = await savedAmong(login, plan);
   const outcome = await dropSecrets(login, plan, flags.revoke === true);
-  printDropped(invocation, login, outcome, ', ');
+  printDropped(invocation, login, outcome);
   const { dropped, missing, failure } = outcome;
-  if ([...saved].some(({ alias }) => [...dropped, ...missing].includes(alias)))
-    report.note(['if commands on this machine used a dropped secret, log in again', { command: 'login' }]);
   if (failure) throw failure;
   if (missing.length === 0) return;
   const names = missing.join(', ');
@@ -115,7 +116,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
     await confirm(invocation, run.ports, `Drop ${what}?`, 'Nothing was dropped.');
   }
   const outcome = await dropEach(login, unused);
-  printDropped(invocation, login, outcome, '\n');
+  printDropped(invocation, login, outcome);
   if (outcome.failure) throw outcome.failure;
 }
 
@@ -169,11 +170,9 @@ function printDropped(
   { report }: Invocation,
   { version }: Login,
   { dropped, missing }: Record<'dropped' | 'missing', readonly string[]>,
-  between: ', ' | '\n',
 ) {
-  const names = `${between.slice(-1)}${dropped.map(singleLine).join(between)}`;
-  if (dropped.length + missing.length > 0)
-    report.show({ dropped, missing, dryRun: false }, dropped.length > 0 ? `Dropped:${names}` : '');
+  const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}` : '';
+  if (dropped.length + missing.length > 0) report.done({ dropped, missing, dryRun: false }, done);
   if (version.tokensOutliveSecret && dropped.length > 0)
     report.note('tokens that were not revoked are valid until they expire');
 }

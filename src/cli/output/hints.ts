@@ -7,12 +7,8 @@ const IS_NOT_LOGIN = /^(?!login\b)/;
 const TAKES_NO_ADDRESS = /^(profile|config (trust|path)|token list|logout --all)\b| --gsql-url /;
 const IS_LOCAL = /^(profile|config (trust|path)|token list)\b/;
 const ADDRESS = ['host', 'rest-port', 'gsql-port', 'rest-url', 'gsql-url', 'graph', 'ca'];
-/** A pipe that the shell has made, as `<(pass show x)` does, is gone when a hint is typed. */
 const FILES = ['password-file', 'secret-file', 'jwt-file'];
-const IS_PIPE = /^\/(dev|proc)\//;
 const GETS_NO_TOKEN = /^(?!(token (get|check|refresh|delete)|exec|proxy|api)\b)/;
-const TAKES_NO_OWNER = /^(?!secret (list|create|drop|rotate))/;
-const TAKES_NO_CONFIG = /^(login|config trust|profile (use|remove))\b/;
 
 /** Options that a hint names whatever gives the setting: it is about several, or maybe about servers not in force. */
 const OPTION_FOR: Readonly<Record<string, string>> = {
@@ -55,22 +51,21 @@ function bracketed(setting: string, settings: Settings | undefined): string {
 function commandAt(command: string, typed: Flags): string {
   const [options = '', ...child] = command.split(/(?= -- )/);
   const add = (name: string, without: RegExp, flag = `--${name}`) =>
-    typed[name] === undefined ||
-    without.test(options) ||
-    options.includes(` ${flag} `) ||
-    IS_PIPE.test(`${typed[name]}`)
+    typed[name] === undefined || without.test(options) || options.includes(` ${flag} `)
       ? ''
       : ` ${flag} ${shellWord(`${typed[name]}`)}`;
   // A profile that is named has its address, once it is written.
   const isNamed = / -p /.test(options) && typed.isNewProfile !== true;
+  // A pipe that the shell has made, as `<(pass show x)` does, is gone when a hint is typed.
+  const files = FILES.filter((name) => !/^\/(dev|proc)\//.test(`${typed[name]}`));
   const place = [
-    add('owner', TAKES_NO_OWNER),
+    add('owner', /^(?!secret (list|create|drop|rotate))/),
     isNamed ? '' : add('username', TAKES_NO_ADDRESS, '-u'),
     ...['principal', 'secret-alias'].map((name) => add(name, GETS_NO_TOKEN)),
     add('profile', typed.isNewProfile === true ? IS_NOT_LOGIN : TAKES_NO_PROFILE, '-p'),
-    ...(isNamed ? [] : [...ADDRESS, ...FILES]).map((name) => add(name, TAKES_NO_ADDRESS)),
+    ...(isNamed ? [] : [...ADDRESS, ...files]).map((name) => add(name, TAKES_NO_ADDRESS)),
     ...['oidc-issuer', 'oidc-client-id'].map((name) => add(name, IS_NOT_LOGIN)),
-    add('config', TAKES_NO_CONFIG),
+    add('config', /^(login|config trust|profile (use|remove))\b/),
     typed.insecure === true && !IS_LOCAL.test(options) ? ' --insecure' : '',
   ];
   return ['graphcred ', options, ...place, ...child].join('');

@@ -204,7 +204,7 @@ function badLogin(request: HttpRequest): Explanation {
   if (!/^[a-z0-9]{32}$/.test(secret.reveal()))
     return authFailed('{login}', 'use its value alone (32 letters and digits), without its name or spaces');
   const [next = '', command = '', ...then] = isSaved
-    ? ['log in again (in a script with -u, --password-file and --save-password)', 'login']
+    ? ['log in again', 'login', ', in a script with -u, --password-file and --save-password']
     : ['make another one', 'secret create NAME -u USER --password-file FILE', ', and give its value instead'];
   return authFailed('{login}', `it may have been dropped; ${next}`, { command }, ...then, ...orOther);
 }
@@ -247,7 +247,5 @@ function sentSecret(request: HttpRequest): Sensitive | undefined {
 
 export function onlyOwnSecrets(): GraphException {
   const message = "This server cannot manage another user's secrets: 4.1 and later can.";
-  return new GraphException('UNSUPPORTED', message, {
-    hint: ['log in as that user', { setting: 'username' }],
-  });
+  return new GraphException('UNSUPPORTED', message, { hint: 'log in as that user' });
 }
