@@ -116,7 +116,8 @@ export async function askNeededGraph(run: Run): Promise<void> {
   if (graphOf(run) === undefined && (await findVersion(run)).secretsNeedGraph) await askGraph(run);
 }
 
-export async function askGraph(run: Run, isOptional = false): Promise<void> {
+export async function askGraph(run: Run): Promise<void> {
+  const isOptional = !(await findVersion(run)).secretsNeedGraph;
   const refuse = (text: string) =>
     /^[A-Za-z_]\w*$/.test(text)
       ? undefined

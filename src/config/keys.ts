@@ -4,7 +4,7 @@ import { type GraphException, usageError } from '../core/errors.js';
 
 /** A row of the table: the names of flag and variable follow from the key's. */
 interface SettingRow {
-  /** The form of a value: a `word` is a text without blanks and quotes, a `path` that of a file, a `list` a program. */
+  /** The form of a value: a `path` is that of a file, a `list` a program; any other but `text` has no blanks and quotes. */
   readonly type: 'text' | 'word' | 'path' | 'port' | 'url' | 'duration' | 'boolean' | 'list';
   readonly flag?: true;
   /** The variable that other tools for this database use. */

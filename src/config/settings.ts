@@ -44,7 +44,7 @@ export function resolveSettings(
   const all = {} as Record<ConfigKey, SourcedValue[]>;
   for (const key of KEYS) {
     const { flag = '', variable = '', tgVariable = '', type, default: preset } = SETTINGS[key];
-    const isWord = /^(?:url|port|word|duration|boolean)$/.test(type);
+    const isWord = !/^(?:text|path|list)$/.test(type);
     const isUsual = tgVariable !== '' && type === 'port' && (ofTools[tgVariable] || preset) === preset;
     const tool = (isUsual && cloudPort) || {
       source: tgVariable,

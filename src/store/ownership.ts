@@ -45,8 +45,8 @@ export interface ProfileOwner {
 }
 
 /** Returns the alias that names a saved secret in a profile: its own, or the one that its rotation keeps. */
-export function aliasOf({ info: { alias, rotationOf = alias } }: SecretRecord): string | undefined {
-  return rotationOf;
+export function aliasOf({ info: { alias, rotationOf } }: SecretRecord): string | undefined {
+  return rotationOf ?? alias;
 }
 
 /** Returns the saved secrets that a profile names: by alias, or by the id, which a secret keeps when it is rotated. */

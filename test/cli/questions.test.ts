@@ -186,7 +186,7 @@ describe('login', () => {
     await b.run('secret create ci --save');
     const { status, stdout } = await ask(b, 'login -p dev', { GRAPHCRED_PASSWORD: undefined });
     expect({ status, left: person.answers }).toEqual({ status: 0, left: [] });
-    expect(stdout).toContain('Only the profile is saved.');
+    expect(stdout).toContain('The secret "ci" is used as before.');
     expect(profilesOf(b.home).dev).toMatchObject({ secretAlias: 'ci' });
   });
 
@@ -197,7 +197,7 @@ describe('login', () => {
     'asks where to keep secrets if there is no keychain, and with the answer %s goes on so',
     async (answer, store) => {
       const b = await bench();
-      const where = ['Keep secrets and tokens encrypted in ~/', answer] as const;
+      const where = ['Use encrypted files in ~/', answer] as const;
       willAnswer(where, ...(store === 'file' ? [NO_SECRET] : []));
       const { status, stderr } = await ask(b, 'login -p dev', { GRAPHCRED_STORE: undefined });
       expect({ status, left: person.answers }).toEqual({ status: 0, left: [] });
@@ -209,7 +209,7 @@ describe('login', () => {
 
   test.skipIf(process.platform !== 'linux')('saves no password where nothing is to be kept', async () => {
     const b = await bench();
-    willAnswer(['Keep secrets and tokens encrypted in ~/', 'n']);
+    willAnswer(['Use encrypted files in ~/', 'n']);
     const { status, stderr } = await ask(b, 'login -p dev --save-password', { GRAPHCRED_STORE: undefined });
     expect(status).toBe(2);
     expect(stderr).toContain('--save-password needs a persistent store');

@@ -9,6 +9,7 @@ import { writeOwnProfile } from './profile.js';
 import { proveLogin } from './prove-login.js';
 
 export interface LoggedIn extends Saved {
+  readonly goesOnWith?: string | undefined;
   readonly file: string;
   readonly person?: { readonly username: string; readonly issuer: string };
   /** How to work without the password, where nothing is kept. */
@@ -33,7 +34,7 @@ export async function logIn(run: Run, store: Store, savePassword: boolean): Prom
   const isStale = isGiven || isOfOther || STORES[store.name].keeps.credentials;
   const dropped = isStale ? ['oidc', 'secretAlias'] : ['oidc'];
   const file = await writeOwnProfile(run, store, username, { secretAlias }, dropped);
-  if (save !== undefined || secretAlias !== undefined) return { ...saved, file };
+  if (save !== undefined || secretAlias !== undefined) return { ...saved, goesOnWith: earlier, file };
   const next = [`next (needs ${label})`, { command: 'token get' }];
   if (/variable$/i.test(level)) return { file, advice: next };
   return { file, advice: /^(flag|prompt)$/.test(level) ? await adviceUnsaved(store) : undefined };
@@ -64,7 +65,7 @@ export async function usableStore(run: Run, what: string | undefined): Promise<S
     if (!canPrompt || setAt !== undefined) throw failure;
     reporter.warn(failure.message);
     const place = shortPath(stores.stateDir ?? '', ports.home);
-    const inFile = await prompter.yes(`Keep secrets and tokens encrypted in ${place}? No keeps nothing`, {
+    const inFile = await prompter.yes(`Use encrypted files in ${place}? No keeps nothing`, {
       proposed: true,
     });
     store = await stores.open(inFile ? 'file' : 'none', true);

@@ -23,9 +23,9 @@ type Reopen = (address: Flags) => Promise<Run>;
 export async function askMissing(opened: Run, reopen: Reopen): Promise<Run> {
   const named = namesServer(opened.settings) ? opened : await askAddress(opened.ports, reopen);
   // An address that was set is not the person's to mend.
-  const { secretsNeedGraph } = await findVersion(named);
+  await findVersion(named);
   const run = await withRestServer(named, reopen);
-  if (graphOf(run) === undefined) await askGraph(run, !secretsNeedGraph);
+  if (graphOf(run) === undefined) await askGraph(run);
   if (usernameOf(run) === undefined && !signsInAtProvider(run)) await askUsername(run);
   return run;
 }

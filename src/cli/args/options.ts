@@ -139,7 +139,7 @@ const CREDENTIAL_FLAG = /^--(password|secret|token|jwt)(=|$)/;
 const LOOKS_LIKE_A_SECRET = /^(?:-[A-Za-z]=?|--[a-z-]+=|Bearer )?(?:[a-z0-9]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
 
 /**
- * Refuses a credential among the arguments before anything else reads them: every user of the machine can read a
+ * Refuses a credential among the arguments before anything acts on them: every user of the machine can read a
  * command line, and it stays in the shell's history. The value is never repeated.
  */
 export function refuseCredentials(argv: readonly string[]): void {

@@ -77,7 +77,8 @@ function print({ ctx, report, flags }: Invocation, answer: RawReply & Record<'fr
   const write = (text: string) =>
     isTTY ? report.result(escapeControls(text.replace(/\r\n/g, '\n'))) : report.raw(text);
   if (flags.include === true) write(`HTTP/1.1 ${status}\n${lines.join('')}\n`);
-  if (body !== '') isTTY || isUtf8(bytes) ? write(body) : report.result(bytes);
+  if (body !== '' && (isTTY || isUtf8(bytes))) write(body);
+  else if (body !== '') report.result(bytes);
   if (refusal) throw refusal;
   if (status < 400 && !isRefused) return;
   const code = status === 404 ? 'NOT_FOUND' : 'SERVER_ERROR';

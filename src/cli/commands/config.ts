@@ -34,10 +34,8 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   const input = settingsInput({ ctx, flags: { config } });
   const { configDir } = input;
   const hint = 'set HOME (sudo -H), or name the file in each call: --config FILE';
-  if (configDir === undefined)
-    throw new GraphException('STORE_UNAVAILABLE', 'There is no home folder to record the trust in.', {
-      hint,
-    });
+  const homeless = 'There is no home folder to record the trust in.';
+  if (configDir === undefined) throw new GraphException('STORE_UNAVAILABLE', homeless, { hint });
   const [location] = findConfigs(input);
   if (!location)
     throw new GraphException('NOT_FOUND', 'There is no config file here.', {

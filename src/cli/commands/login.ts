@@ -55,13 +55,13 @@ function reportLogin(invocation: Invocation, run: Run, inForce: string | undefin
   report.note(advice ?? ['next', { command: `token get${isDefault ? '' : ` -p ${name}`}` }]);
 }
 
-function whatIsSaved({ saved, savedPassword, person }: LoggedIn): string {
+function whatIsSaved({ saved, savedPassword, goesOnWith, person }: LoggedIn): string {
   if (person) return `The user is "${person.username}".`;
   if (savedPassword) return 'The password is saved.';
+  const name = saved ?? goesOnWith;
+  if (name === undefined) return 'Only the profile is saved.';
   // A secret whose alias is not known has an id.
-  return saved === undefined
-    ? 'Only the profile is saved.'
-    : `The secret ${saved.includes(':') ? '' : `"${saved}" `}is saved now.`;
+  return `The secret ${name.includes(':') ? '' : `"${name}" `}is ${saved ? 'saved now' : 'used as before'}.`;
 }
 
 /**

@@ -24,11 +24,11 @@ export function createReport(ctx: Context) {
   /** Writes the result, exactly once and whole. Bytes that are no text get no line end. */
   const result = (content: string | Uint8Array) => {
     report.clear();
-    ctx.stdout.write(typeof content === 'string' ? ended(content) : content);
+    ctx.stdout.write(typeof content === 'string' ? withLineEnd(content) : content);
     report.steps = [];
   };
   /** The same for a text with colours or commands of our own, or one to pass on unchanged. */
-  const raw = (text: string) => result(Buffer.from(ended(text)));
+  const raw = (text: string) => result(Buffer.from(withLineEnd(text)));
   const document = (data: Record<string, unknown>) =>
     result(escapeControls(JSON.stringify({ schemaVersion: 1, ...data })));
   const show = (data: Record<string, unknown>, text: string) =>
@@ -72,15 +72,15 @@ export function createReport(ctx: Context) {
 
 /** Reports the error that ended the command, and returns its exit status: that of the error, if no other is given. */
 export function fail(error: unknown, report: Report, status?: number): number {
-  const isEnded = error instanceof Interrupted;
-  const told = isEnded ? endOfInterrupted(error, report.steps.length > 0) : shownError(error);
-  const ended = isEnded ? error.status : (status ?? exitStatus(told.code));
-  report.error(told, ended);
-  if (told.code !== 'INTERNAL') return ended;
+  const isInterrupted = error instanceof Interrupted;
+  const told = isInterrupted ? endOfInterrupted(error, report.steps.length > 0) : shownError(error);
+  const exit = isInterrupted ? error.status : (status ?? exitStatus(told.code));
+  report.error(told, exit);
+  if (told.code !== 'INTERNAL') return exit;
   const { message, stack = '' } = error instanceof Error ? error : new Error();
   const frames = stack.slice(stack.indexOf(message) + message.length).match(/^\s+at .*/gm) ?? [];
   for (const line of frames.slice(0, 8)) report.detail(line.trim());
-  return ended;
+  return exit;
 }
 
 /** Turns any error into one that can be shown. Of a bug only the kind is, because its text may quote a credential. */
@@ -132,7 +132,7 @@ function replaceControls(text: string, replace: (character: string) => string): 
   return text.replace(/[^\P{Cc}\n\t]|[\p{Cf}\u2028\u2029]/gu, replace);
 }
 
-const ended = (text: string) => (text.endsWith('\n') ? text : `${text}\n`);
+const withLineEnd = (text: string) => (text.endsWith('\n') ? text : `${text}\n`);
 
 /** Wraps a line at blanks, but not in a command, which is copied whole. @param indent begins the lines after the first */
 export function wrapped(line: string, width = Number.POSITIVE_INFINITY, indent = ''): string {
