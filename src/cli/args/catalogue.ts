@@ -67,11 +67,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   command('token delete [id...]', async () => (await import('../commands/token.js')).remove, {
     writes: true,
     summary: 'delete cached tokens, on the server and here',
-    examples: [
-      'graphcred token delete',
-      'graphcred token delete --all',
-      'graphcred token delete --everything',
-    ],
+    examples: ['graphcred token delete', 'graphcred token delete --everything'],
     notes: 'graphcred token list shows the ids.',
     options: [
       ...LISTING,

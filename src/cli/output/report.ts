@@ -134,14 +134,17 @@ function replaceControls(text: string, replace: (character: string) => string): 
 
 const withLineEnd = (text: string) => (text.endsWith('\n') ? text : `${text}\n`);
 
+/** A word, or a command, which ends with the line or with a comma or semicolon; after the blank before it. */
+const WORD = / ?(?:graphcred [^;,]*(?:[;,](?! |$)[^;,]*)*[;,]?|[^ ]*)/g;
+
 /** Wraps a line at blanks, but not in a command, which is copied whole. @param indent begins the lines after the first */
 export function wrapped(line: string, width = Number.POSITIVE_INFINITY, indent = ''): string {
-  const [first = '', ...words] = line.split(/ (?<!\bgraphcred [^;,]*)/);
+  const [first = '', ...words] = line.match(WORD) ?? [];
   const lines = [first];
   for (const word of words) {
-    const longer = `${lines.at(-1)} ${word}`;
+    const longer = `${lines.at(-1)}${word}`;
     if (longer.length <= width) lines.splice(-1, 1, longer);
-    else lines.push(indent + word);
+    else lines.push(indent + word.trimStart());
   }
   return lines.join('\n');
 }
