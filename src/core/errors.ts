@@ -114,7 +114,7 @@ export function whyFailed(work: Promise<unknown>): Promise<GraphException | unde
   return work.then(() => undefined, expected);
 }
 
-/** Whether a server, or a provider, refused the login: servers make a user wait after some wrong ones. Not that it has ended here. */
+/** Whether a login is of no use: servers make a user wait after some wrong ones. A file may be replaced at any time. */
 export function isLoginRefused(error: unknown): boolean {
-  return error instanceof GraphException && error.code === 'AUTH_FAILED' && error.status !== undefined;
+  return error instanceof GraphException && error.code === 'AUTH_FAILED' && error.option !== 'jwtFile';
 }

@@ -61,15 +61,15 @@ test('while a new token is refused too, no other one is minted', async () => {
 });
 
 test.each([
-  ['that is refused again and again is tried ever less often', 401, [6, 20]],
-  ['that has ended here is tried each second', undefined, [550, 600]],
-])('a login %s', async (_, status, [least = 0, most = 0]) => {
+  ['that is refused again and again is tried ever less often', [], [6, 20]],
+  ['in a file, which may be replaced, is tried each second', [{ setting: 'jwtFile' }], [550, 600]],
+])('a login %s', async (_, hint, [least = 0, most = 0]) => {
   const clock = { ms: 0 };
   let tries = 0;
   const tokens = new TokenProvider<string>({
     acquire: async () => {
       tries += 1;
-      if (tries > 1) throw new GraphException('AUTH_FAILED', 'refused', { status });
+      if (tries > 1) throw new GraphException('AUTH_FAILED', 'refused', { hint });
       return 'token';
     },
     textOf: (token) => token,

@@ -80,10 +80,10 @@ export async function jwtAsToken(
   const token = await read();
   const claims = readClaims(token);
   const now = run.ports.now() / 1000;
-  const refuse = (problem: string) =>
-    new GraphException('AUTH_FAILED', `The JWT from ${label} ${problem}.`, {
-      hint: 'get a new one from the identity provider',
-    });
+  const inFile = run.settings.all.jwtFile[0]?.label === label ? [{ setting: 'jwtFile' }] : [];
+  const hint = ['get a new one from the identity provider', ...inFile];
+  const refuse = (what: string) =>
+    new GraphException('AUTH_FAILED', `The JWT from ${label} ${what}.`, { hint });
   if (claims === undefined) throw refuse('is not a JWT with an expiry time (exp)');
   const end = isoSeconds(claims.exp);
   if (claims.exp <= now) throw refuse(`expired at ${end}`);

@@ -128,7 +128,7 @@ function providerError(run: Run, oidc: OidcClient, error: unknown, proof?: Sensi
     const why = typeof text === 'string' ? redactServerText(text, [proof]).replace(/[.\s]+$/, '') : '';
     const refused = `The provider ${oidc.issuer} refused: ${code}${why && ` (${why})`}.`;
     const hint = PROVIDER_HINTS[code] ?? (oidc.isJob ? CLIENT_HINT : undefined);
-    return notLoggedIn(run, refused, { hint, status: 'status' in error ? error.status : undefined });
+    return hint ? new GraphException('AUTH_FAILED', refused, { hint }) : notLoggedIn(run, refused);
   }
   const code = String((error as { code?: unknown }).code);
   const why = PROVIDER_REASONS[code] ?? 'gave an answer that is not valid';

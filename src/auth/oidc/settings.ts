@@ -9,7 +9,7 @@ import {
   variableIn,
 } from '../../config/keys.js';
 import { isSecureUrl } from '../../core/endpoints.js';
-import { type ErrorDetails, GraphException } from '../../core/errors.js';
+import { GraphException } from '../../core/errors.js';
 import type { BareRun } from '../../run/ports.js';
 import type { Run } from '../../run/run.js';
 import { STORES } from '../../store/store.js';
@@ -92,12 +92,10 @@ export function minTtlFor({ settings: { minTtl, all } }: Run, principal: string 
   return isOfProvider(principal) && all.minTtl.length === 0 ? undefined : minTtl;
 }
 
-export function notLoggedIn(run: Run, message: string, { hint, status }: ErrorDetails = {}): GraphException {
-  const { settings, ports, stores } = run;
+export function notLoggedIn({ settings, ports, stores }: Run, message: string): GraphException {
   const { keeps } = STORES[stores.inForce.name];
   const command = `login -p ${settings.profile.name}${keeps.credentials ? '' : ' --store file'}`;
   const first = keeps.tokens ? 'log in' : 'the store none keeps no login; leave that setting out, and log in';
   const inJob = 'in a job, set oidc.grant to client_credentials in the profile';
-  const usual = ports.inCi ? inJob : [first, { command }];
-  return new GraphException('AUTH_FAILED', message, { hint: hint ?? usual, status });
+  return new GraphException('AUTH_FAILED', message, { hint: ports.inCi ? inJob : [first, { command }] });
 }
