@@ -22,6 +22,14 @@ test('a line is wrapped at blanks, and not in a command, which is copied whole',
     '  graphcred secret list -p prod; or make',
     '  one: graphcred secret create NAME',
   ]);
+  const others =
+    "then: chmod go-w '/home/ann/a; b, c'; or in a job: gadmin config apply -y && gadmin restart";
+  expect(wrapped(others, 20).split('\n')).toEqual([
+    'then:',
+    "chmod go-w '/home/ann/a; b, c';",
+    'or in a job:',
+    'gadmin config apply -y && gadmin restart',
+  ]);
 });
 
 describe('a table', () => {

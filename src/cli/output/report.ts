@@ -134,8 +134,8 @@ function replaceControls(text: string, replace: (character: string) => string): 
 
 const withLineEnd = (text: string) => (text.endsWith('\n') ? text : `${text}\n`);
 
-/** A word, or a command, which ends with the line or with a comma or semicolon; after the blank before it. */
-const WORD = / ?(?:graphcred [^;,]*(?:[;,](?! |$)[^;,]*)*[;,]?|[^ ]*)/g;
+/** A word, or a command to copy, which ends with the line or with a semicolon outside quotes; after the blank before it. */
+const WORD = / ?(?:(?:graphcred|chmod|chown|gadmin|ls|rm) (?:'[^']*'|[^';]|;(?! |$))*;?|[^ ]*)/g;
 
 /** Wraps a line at blanks, but not in a command, which is copied whole. @param indent begins the lines after the first */
 export function wrapped(line: string, width = Number.POSITIVE_INFINITY, indent = ''): string {
@@ -143,7 +143,7 @@ export function wrapped(line: string, width = Number.POSITIVE_INFINITY, indent =
   const lines = [first];
   for (const word of words) {
     const longer = `${lines.at(-1)}${word}`;
-    if (longer.length <= width) lines.splice(-1, 1, longer);
+    if (longer.length <= width || !word.startsWith(' ')) lines.splice(-1, 1, longer);
     else lines.push(indent + word.trimStart());
   }
   return lines.join('\n');
