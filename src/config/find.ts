@@ -63,13 +63,13 @@ function* searchedFolders(input: SettingsInput) {
     yield { dir, names: RC_NAMES, place: isHome ? 'home' : 'project' } as const;
     if (isHome || dir === path.dirname(dir)) break;
   }
-  if (home !== undefined && !isHome) yield { dir: home, names: RC_NAMES, place: 'home' } as const;
+  if (home !== undefined && !isHome) yield { dir: home, names: ['.graphcredrc'], place: 'home' } as const;
   if (configDir !== undefined) yield { dir: configDir, names: USER_NAMES, place: 'user' } as const;
 }
 
 export function describeSearch(input: SettingsInput): string {
   const files = [...searchedFolders(input)].map(({ dir, names }) => path.join(dir, names[0]));
-  return `${files.join(', ')}, and the same names with .json, .yaml and .yml`;
+  return `${files.join(', ')}; in this folder and above also with .json, .yaml and .yml`;
 }
 
 /** Returns the user's config file. Throws CONFIG_INVALID for one that is there and cannot be read. */
@@ -164,21 +164,15 @@ function refused({ message, mend }: Problem): GraphException {
 }
 
 export function approve(file: string, bytes: Buffer, configDir: string): void {
-  const approval = { v: 1, path: realPlace(file), sha256: sha256(bytes) };
-  replaceFile(approvalFile(approval.path, configDir), `${JSON.stringify(approval)}\n`);
+  const approval = { v: 1, path: file, sha256: sha256(bytes) };
+  replaceFile(approvalFile(file, configDir), `${JSON.stringify(approval)}\n`);
 }
 
 function isApproved(file: string, bytes: Buffer, configDir: string): boolean {
-  const place = realPlace(file);
-  const approval = approvalFile(place, configDir);
+  const approval = approvalFile(file, configDir);
   if (problemOf(path.dirname(approval))) return false;
   const { path: approved, sha256: hash } = readJson(approval);
-  return approved === place && hash === sha256(bytes);
-}
-
-/** A file that is itself a link is not followed: the programs that it names are looked for beside the link. */
-function realPlace(file: string): string {
-  return path.join(resolveSymlink(path.dirname(file)), path.basename(file));
+  return approved === file && hash === sha256(bytes);
 }
 
 function approvalFile(file: string, configDir: string): string {

@@ -107,6 +107,20 @@ test.each(['-q', '-o json'])('config trust shows all that it approves, with %s t
   ]);
 });
 
+test('config trust approves a file by the real place of its folder, and each value has its line', async () => {
+  const { run, home } = await bench();
+  const passwordFile = `/${'a'.repeat(100)} GSQL server      https://good.example`;
+  const file = put(home, 'project/.graphcredrc', { host: 'https://evil.example', passwordFile });
+  fs.symlinkSync(path.dirname(file), path.join(home, 'link'));
+  const { stdout, stderr } = await run('config trust link/.graphcredrc', {
+    stderrTerminal: true,
+    columns: 80,
+  });
+  expect(stdout).toContain(fs.realpathSync(file));
+  expect(stderr).toContain(`${passwordFile}\n`);
+  expect((await run('config path', { cwd: fs.realpathSync(path.dirname(file)) })).status).toBe(0);
+});
+
 // holds: C3.16
 test.each(['n', 'y'])('config trust asks a person, and the answer %s counts', async (answer) => {
   const { run, home } = await bench();

@@ -439,18 +439,3 @@ test('the approval of one file does not apply to a copy of it', () => {
   expect(counts('/work/one/.graphcredrc', 'graph: one')).toBe(true);
   expect(counts('/work/two/.graphcredrc', 'graph: one')).toBe(false);
 });
-
-test('an approval holds for the file however its folder is reached, and for no link to the file', () => {
-  const [configDir, project] = [temporaryHome(), temporaryHome()];
-  const [file, link] = [path.join(project, '.graphcredrc'), path.join(configDir, 'link')];
-  fs.writeFileSync(file, 'graph: one');
-  fs.symlinkSync(project, link);
-  fs.symlinkSync(file, path.join(configDir, '.graphcredrc'));
-  const trusted = (one: string) =>
-    whyNotTrusted(
-      { path: one, place: 'project', bytes: fs.readFileSync(one), text: '', stat: fs.statSync(one) },
-      configDir,
-    ) === undefined;
-  approve(path.join(link, '.graphcredrc'), fs.readFileSync(file), configDir);
-  expect([file, path.join(configDir, '.graphcredrc')].map(trusted)).toEqual([true, false]);
-});

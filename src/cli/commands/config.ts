@@ -1,3 +1,5 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import { shortPath } from '../../app/format.js';
 import { listSettings } from '../../app/list-settings.js';
 import { approve, describeSearch, findConfigs, loadConfig, readConfig } from '../../config/find.js';
@@ -36,23 +38,23 @@ export async function trust(invocation: Invocation): Promise<undefined> {
   const hint = 'set HOME (sudo -H), or name the file in each call: --config FILE';
   const homeless = 'There is no home folder to record the trust in.';
   if (configDir === undefined) throw new GraphException('STORE_UNAVAILABLE', homeless, { hint });
-  const [location] = findConfigs(input);
-  if (!location)
+  const [found] = findConfigs(input);
+  if (!found)
     throw new GraphException('NOT_FOUND', 'There is no config file here.', {
       hint: ['name it', { command: 'config trust FILE' }],
     });
-  const read = await readConfig(location);
+  // The search finds a file by the real place of its folder.
+  const real = path.join(fs.realpathSync(path.dirname(found.path)), path.basename(found.path));
+  const read = await readConfig({ path: real, place: found.place === 'named' ? 'project' : found.place });
   // The file is checked first, so that only a file that graphcred can use is approved.
-  const place = location.place === 'named' ? 'project' : location.place;
-  const file = await loadConfig({ ...read, place });
+  const file = await loadConfig(read);
   // What is approved is shown whole, also with -q.
-  for (const line of [...describeFile(file), ...describeUse(file)]) report.ask(line);
+  for (const line of [...describeFile(file), ...describeUse(file)]) ctx.stderr.write(`graphcred: ${line}\n`);
   const canPrompt = canAsk(invocation, settingsInput(invocation));
   const asker = { canPrompt, prompter: prompterOf(invocation) };
   await confirm(invocation, asker, 'Trust it until its content changes?', 'Nothing was trusted.');
-  approve(location.path, read.bytes, configDir);
-  const done = `Trusted until its content changes: ${location.path}`;
-  report.done({ file: location.path, trusted: true }, done);
+  approve(real, read.bytes, configDir);
+  report.done({ file: real, trusted: true }, `Trusted until its content changes: ${real}`);
 }
 
 export async function where(invocation: Invocation): Promise<undefined> {
