@@ -168,6 +168,24 @@ test('a token deleted with the login of another user is gone from every record o
   expect(await json('token get', ada)).toMatchObject({ source: 'server' });
 });
 
+// holds: C2.28
+test('--everything names each record of a token that stays, and none of one that went with another login', async () => {
+  const { run, list, json, sandbox } = await benchWithClock('3.10.1');
+  const ada = { env: { GRAPHCRED_USERNAME: 'ada', GRAPHCRED_PASSWORD: 'pw-ada' } };
+  const { token } = await json<Token>('token get --lifetime 1h', ada);
+  const body = JSON.stringify({ error: false, message: '', token, expiration: 7200 });
+  sandbox.addFault({ action: 'status', status: 200, route: 'POST /requesttoken', times: 1, body });
+  await run('token get --lifetime 2h');
+  const wrong = { env: { GRAPHCRED_USERNAME: 'nobody', GRAPHCRED_PASSWORD: 'wrong' } };
+  const { stderr } = await run('token delete --everything', wrong);
+  for (const { id } of await list()) expect(stderr).toContain(id);
+  expect(await run('token delete --everything', ada)).toMatchObject({
+    status: 0,
+    stdout: 'Deleted 1 token.\n',
+  });
+  expect(await list()).toEqual([]);
+});
+
 // holds: C2.28, C2.35
 test('--everything revokes with the saved credential that minted a token or the login in force, and keeps the rest', async () => {
   const old = await bench({ serverVersion: '3.10.1' });

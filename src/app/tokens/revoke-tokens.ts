@@ -57,7 +57,8 @@ export async function revokeTokens(
     if (outcome.state === 'deleted') reporter.did(`revoked the token ${row.id}`);
     else if (outcome.state === 'ended' && !outcome.error) reporter.did(`deleted the token ${row.id} here`);
   }
-  return outcomes;
+  // One that was kept may have gone with another record of the same token.
+  return outcomes.filter(({ row, state }) => state !== 'kept' || !row || !done.has(row));
 }
 
 /** Creates the error that names the tokens which were not revoked, or else tells of one that is still stored. */
