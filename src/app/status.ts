@@ -1,6 +1,6 @@
-import path from 'node:path';
 import { findCredential, ownerOfLabel } from '../auth/choose.js';
 import { connect } from '../auth/connect.js';
+import { findUserConfig } from '../config/find.js';
 import { settingText } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
@@ -27,7 +27,7 @@ export interface Status extends Readonly<Partial<Record<StatusText, string | und
   readonly hasVariable?: boolean;
   readonly state: 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
   readonly expiresAtUnix?: number | undefined;
-  readonly otherLifetime?: number | undefined;
+  readonly otherLifetime?: string | undefined;
   readonly error?: GraphException | undefined;
 }
 
@@ -74,11 +74,12 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
 
 function describeSettings(run: Run, store: Store): Status {
   const { settings, target, stores } = run;
+  const own = stores.configDir && findUserConfig(stores.configDir);
   return {
     ...UNKNOWN,
     profile: settings.profile.name,
     chosenBy: settings.profile.source,
-    file: path.dirname(settings.file?.path ?? '') === stores.configDir ? undefined : settings.file?.path,
+    file: settings.file?.path === own ? undefined : settings.file?.path,
     host: target.host,
     gsqlUrl: target.gsqlUrl,
     restUrl: target.restUrl,

@@ -88,7 +88,8 @@ export function tellEmpty(run: Run): void {
   if (!inCi) return;
   const empty = namesServer(settings) ? [] : emptyAddresses(run);
   if (empty.length > 0) reporter.warn(`${setButEmpty(empty)}, so the server is ${target.gsqlUrl}`);
-  if (env.GRAPHCRED_REST_URL === '' && settings.all.gsqlUrl[0]?.level === 'variable')
+  const mayLackUrl = settings.all.gsqlUrl[0]?.level === 'variable' && !env.GRAPHCRED_REST_PORT;
+  if (mayLackUrl && env.GRAPHCRED_REST_URL === '')
     reporter.warn('GRAPHCRED_REST_URL is set but empty, so the REST server is that of GRAPHCRED_GSQL_URL');
   if (env.GRAPHCRED_GRAPH === '' && settings.graph === undefined)
     reporter.note('GRAPHCRED_GRAPH is set but empty: on 4.x a token is for every graph then');

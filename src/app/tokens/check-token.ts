@@ -24,12 +24,12 @@ export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
   }
   const cache = await tokenCache(run, store, owner);
   const own = await ownTokens(cache);
-  const { key = '', expiresAtUnix, info } = own[0]?.record ?? {};
+  const { key = '', expiresAtUnix } = own[0]?.record ?? {};
   const isOfLifetime = partsOf(key).identity === identityKey(cache.identity);
   return {
     expiresAtUnix,
     /** Where it is another one than the run asks for, in seconds. */
-    otherLifetime: isOfLifetime ? undefined : info?.lifetime,
+    otherLifetime: isOfLifetime ? undefined : /, (\d+)s, at /.exec(key)?.[1],
     read: () => firstReadable(own),
     forget: (token: Sensitive) => deleteRefused(cache, token),
   };

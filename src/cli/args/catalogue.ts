@@ -100,10 +100,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   command('proxy [command...]', async () => (await import('../commands/proxy.js')).execute, {
     summary: 'run a local server that adds a valid token to every request',
-    examples: [
-      'graphcred proxy -- python3 load.py',
-      'graphcred proxy --port 9001 --key-file /run/shared/key',
-    ],
+    examples: ['graphcred proxy -- python3 load.py', 'graphcred proxy --port 9001 --key-file /run/job/key'],
     notes:
       'For programs that run long. The command gets the same variables as with exec, but TG_HOST and the ports are those of the proxy, and TG_API_TOKEN (TG_PASSWORD too, with TG_USERNAME, where the credential logs in) is a key for the proxy alone. Without a command it prints addresses and key as one line of JSON, and Ctrl-C stops it.',
     options: [

@@ -87,5 +87,5 @@ async function openOwnProfile(invocation: Invocation, name: string): Promise<Loc
   const own = await openLocalRun(invocation, { profile: 'own', moreFlags: { profile: name } });
   const { file, profileNames } = own.settings;
   if (profileNames.includes(name)) return own;
-  throw noSuchProfile(name, '', file);
+  throw noSuchProfile(name, file ? ' in your own config file' : '', file);
 }

@@ -130,16 +130,17 @@ const WHY: Readonly<Record<string, string>> = {
 function nextStep(status: Status): Hint {
   const { state, credential, error, restAuth, store, username, chosenBy, provider, hasVariable } = status;
   const isNew = chosenBy === 'default' && username === undefined && credential === undefined;
-  if (isNew && error?.code === 'NETWORK') return { command: 'login' };
+  if (isNew && error?.code === 'NETWORK') return error.fix;
   if (error || restAuth === 'off') return { command: 'doctor' };
   // A token of another lifetime is used only where that is asked for.
   const lifetime = status.otherLifetime ? ` --lifetime ${status.otherLifetime}` : '';
   if (state === 'valid') return { command: `exec${lifetime} -- COMMAND` };
   if (credential === undefined && hasVariable) return { command: 'token check' };
   // A login writes another file than the one in force, and leaves no credential in a store that keeps none.
-  if (credential === undefined && status.file && username !== undefined) return { command: 'token get' };
   const mayLogIn = provider !== undefined || STORES[store].keeps.credentials;
-  if (credential === undefined) return mayLogIn ? { command: 'login' } : secretInstead(store);
+  const isElsewhere = status.file && username !== undefined && provider === undefined;
+  if (credential === undefined && mayLogIn) return { command: isElsewhere ? 'token get' : 'login' };
+  if (credential === undefined) return secretInstead(store);
   // A refused token that could not be deleted from the store would be printed again without --fresh.
   return { command: `token get${state === 'rejected' ? ' --fresh' : ''}` };
 }

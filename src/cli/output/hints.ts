@@ -7,7 +7,6 @@ const IS_NOT_LOGIN = /^(?!login\b)/;
 const TAKES_NO_ADDRESS = /^(profile|config (trust|path)|token list|logout --all)\b| --gsql-url /;
 const IS_LOCAL = /^(profile|config (trust|path)|token list)\b/;
 const ADDRESS = ['host', 'rest-port', 'gsql-port', 'rest-url', 'gsql-url', 'graph', 'ca'];
-const FILES = ['password-file', 'secret-file', 'jwt-file'];
 const GETS_NO_TOKEN = /^(?!(token (get|check|refresh|delete)|exec|proxy|api)\b)/;
 
 /** Options that a hint names whatever gives the setting: it is about several, or maybe about servers not in force. */
@@ -57,13 +56,13 @@ function commandAt(command: string, typed: Flags): string {
   // A profile that is named has its address, once it is written.
   const isNamed = / -p /.test(options) && typed.isNewProfile !== true;
   // A pipe that the shell has made, as `<(pass show x)` does, is gone when a hint is typed.
-  const files = FILES.filter((name) => !/^\/(dev|proc)\//.test(`${typed[name]}`));
+  const file = /^\/(dev|proc)\//.test(`${typed['password-file']}`) ? [] : ['password-file'];
   const place = [
     add('owner', /^(?!secret (list|create|drop|rotate))/),
     isNamed ? '' : add('username', TAKES_NO_ADDRESS, '-u'),
     ...['principal', 'secret-alias'].map((name) => add(name, GETS_NO_TOKEN)),
     add('profile', typed.isNewProfile === true ? IS_NOT_LOGIN : TAKES_NO_PROFILE, '-p'),
-    ...(isNamed ? [] : [...ADDRESS, ...files]).map((name) => add(name, TAKES_NO_ADDRESS)),
+    ...(isNamed ? [] : [...ADDRESS, ...file]).map((name) => add(name, TAKES_NO_ADDRESS)),
     ...['oidc-issuer', 'oidc-client-id'].map((name) => add(name, IS_NOT_LOGIN)),
     add('config', /^(login|config trust|profile (use|remove))\b/),
     typed.insecure === true && !IS_LOCAL.test(options) ? ' --insecure' : '',
