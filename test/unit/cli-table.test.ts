@@ -38,8 +38,8 @@ describe('a table', () => {
     expect(text).toBe(
       [
         'HOST                      PRINCIPAL  LIFE',
-        'https://graph.example.c…  secret:0…  30d left',
-        'http://127.0.0.1          user:ali…  expired',
+        'https://graph.e…mple.com  secre…def  30d left',
+        'http://127.0.0.1          user:…ice  expired',
       ].join('\n'),
     );
   });

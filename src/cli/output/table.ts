@@ -25,8 +25,11 @@ export function table(
     overflow -= given;
   }
   const fit = (cell: string, column: number) => {
-    const text = shorten(cell, widths[column]);
-    return text + ' '.repeat(Math.max(0, (widths[column] ?? 0) - widthOf(text)));
+    const width = widths[column] ?? 0;
+    // What is alike differs at its end as a rule: ports, and numbers in names.
+    const end = /^[ -~]*$/.test(cell) && cell.length > width ? cell.slice(-Math.floor(width / 3)) : '';
+    const text = shorten(cell, width - end.length) + end;
+    return text + ' '.repeat(Math.max(0, width - widthOf(text)));
   };
   return all.map((row) => row.map(fit).join(' '.repeat(GAP)).trimEnd()).join('\n');
 }
