@@ -101,6 +101,29 @@ test.each(VERSIONS)(
   PROPERTY_MS,
 );
 
+// holds: C4.2
+test.each(VERSIONS)(
+  'on %s a secret that was saved under the name of another person leaves that one’s profile as it was',
+  async (serverVersion) => {
+    const users = PEOPLE.map((name) => ({ name, password: name, role: 'superuser' as const }));
+    const stateFile = path.join(temporaryHome(), 'state.json');
+    const { run } = await bench({ serverVersion, users, stateFile });
+    const as = (name: string, password = name) => ({
+      GRAPHCRED_USERNAME: name,
+      GRAPHCRED_PASSWORD: password,
+    });
+    await run('secret create rr --save', { env: as('ann') });
+    await run('login -p ann --secret-alias rr', { env: as('ann') });
+    const { stdout } = await run('secret create rr --store none', { env: as('bob') });
+    // A variable that is out of date.
+    await run('login -p bob --secret-stdin --secret-alias rr', { env: as('ann', ''), stdin: stdout });
+    for (const person of PEOPLE) {
+      const got = await run(`token get --fresh -p ${person}`, { env: as('', '') });
+      expect(userOf(got.stdout.trim(), stateFile)).toBe(person);
+    }
+  },
+);
+
 const skip = redisSkipReason();
 if (skip !== undefined) console.log(`two people who share a Redis server are not tried here: ${skip}`);
 

@@ -1,5 +1,5 @@
 import { savedCredential } from '../../auth/choose.js';
-import { nameInProfile } from '../../auth/credential.js';
+import { nameInProfile, secretId } from '../../auth/credential.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { expected, GraphException, whyFailed } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -10,7 +10,7 @@ import { type SecretRecord, STORES } from '../../store/store.js';
 import type { Login } from '../gsql-login.js';
 import { createSecret } from '../secrets/create-secret.js';
 import { saveCredential, saveSecret } from '../secrets/save-credential.js';
-import { maskedLike, savedForServer } from '../secrets/saved-secrets.js';
+import { maskedLike, savedAs, savedForServer } from '../secrets/saved-secrets.js';
 import { sendProof } from './prove-login.js';
 
 /** How the secrets that logins make are called: the first free one of graphcred, graphcred_2, … */
@@ -70,8 +70,16 @@ async function keepPassword({ run, store, credential }: Login): Promise<Saved> {
 async function saveGiven(login: Login): Promise<Saved> {
   const { connection, credential } = login;
   const fitting = await maskedLike(await connection.listSecrets().catch(() => []), credential.read);
-  const alias = fitting.length === 1 ? fitting[0]?.alias : undefined;
-  const id = await saveSecret(login, await credential.read(), { alias });
+  const named = fitting.length === 1 ? fitting[0]?.alias : undefined;
+  const value = await credential.read();
+  const ofName = (await savedAs(login, named ? [{ alias: named }] : [])).filter(
+    (one) => one.store === login.store,
+  );
+  const others = ofName.flatMap(({ record }) => (record.info.id === secretId(value) ? [] : record));
+  // The user name is not proven, so one of this name that still works may be another person's.
+  const living = await withoutRefused(login, others);
+  const alias = living.length > 0 ? undefined : named;
+  const id = await saveSecret(login, value, { alias });
   // Without a user name, another person's secret may have the same alias.
   return { saved: credential.username === undefined ? id : (alias ?? id) };
 }
