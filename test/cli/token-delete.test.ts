@@ -66,6 +66,18 @@ test.each(['token delete', 'token refresh', 'logout'])(
   },
 );
 
+// holds: C5.7
+test('a keychain that is missing and that no setting names counts as none for token check', async () => {
+  const { run } = await bench();
+  const noBus = {
+    GRAPHCRED_STORE: '',
+    DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nonexistent',
+    XDG_RUNTIME_DIR: '/nonexistent',
+  };
+  const { status, stderr } = await run('token check', { env: noBus });
+  expect([status, stderr]).toEqual([3, expect.stringContaining('No stored token')]);
+});
+
 // holds: C5.9
 test('--store none stores nothing at all', async () => {
   const { run, home } = await bench();
@@ -230,7 +242,7 @@ test('--everything revokes with the saved credential that minted a token or the 
   expect((await run('logout --all --yes')).status).toBe(3);
   expect(await run('token delete --everything')).toMatchObject({
     status: 3,
-    stderr: expect.stringContaining('There is no token on this machine.'),
+    stderr: expect.stringContaining('No token is stored on this machine.'),
   });
 });
 

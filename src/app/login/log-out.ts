@@ -1,7 +1,7 @@
 import { loginHomes, profileOwner, severalUsers } from '../../auth/choose.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
-import { type Run, usernameOf } from '../../run/run.js';
+import type { Run } from '../../run/run.js';
 import { entriesOf, type StoreEntry } from '../../run/stores.js';
 import { isSaved, namesNobody, ownerOf, recordsOf } from '../../store/ownership.js';
 import type { Store } from '../../store/store.js';
@@ -60,9 +60,7 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
   if (owners.size > 1 && namesNobody(await profileOwner(run)))
     return severalUsers(run.target.gsqlUrl, owners, byName);
   await run.stores.requireReadable(everything ? undefined : store);
-  const username = usernameOf(run);
-  const whose = username === undefined ? '' : ` of "${username}"`;
-  const which = everything ? '' : `${whose} for ${run.target.gsqlUrl}`;
+  const which = everything ? '' : ` of this user for ${run.target.gsqlUrl}`;
   const hint = ['to see the stored tokens', { command: 'token list' }];
   const none = `No saved credentials or tokens${which} ${run.stores.place}.`;
   return new GraphException('NOT_FOUND', none, { hint });

@@ -44,7 +44,7 @@ export async function checkTokenInUse(run: Run): Promise<GraphException | undefi
   const given = typed ?? tokenFromVariable(run);
   const own = given ? undefined : await tokenAtHand(run, store, (await pickCredential(run, store)).owner);
   const token = given ?? (await own?.read())?.token;
-  if (!token) throw await noStoredToken(run, store);
+  if (!token) throw noStoredToken();
   const [held] = given ? await rowsHere(run, given) : [];
   if (held) run.ports.reporter.note(`this is the stored token ${held.id} of ${held.from}`);
   const { connection, version } = await connect(run, undefined);
@@ -62,9 +62,7 @@ export async function checkTokenInUse(run: Run): Promise<GraphException | undefi
   return refusal && given && !typed ? refusedVariable(refusal) : refusal;
 }
 
-/** Returns the error for a token that is not there. Throws why something that is stored cannot be read. */
-export async function noStoredToken(run: Run, store: Store): Promise<GraphException> {
-  await run.stores.requireReadable(store);
+export function noStoredToken(): GraphException {
   return new GraphException('NOT_FOUND', 'No stored token is for this server, user and graph.', {
     hint: ['get one', { command: 'token get' }, ', or give one with --token-stdin'],
   });

@@ -43,7 +43,9 @@ export async function deleteTokens(run: Run, targets: Targets, skipMissing: bool
       hint: ['see the ids', { command: 'token list' }],
     });
   const gone = unknown.map((): Outcome => ({ state: 'ended' }));
-  if (rows.length === 0) return deletionOf(run, gone, skipMissing, nothingHeld(run, credential));
+  const which = credential ? 'for this server, user and graph ' : '';
+  const nothing = `No token ${which}is stored ${run.stores.place}.`;
+  if (rows.length === 0) return deletionOf(run, gone, skipMissing, nothing);
   noteShared(run, rows);
   // A store or a credential that cannot be read ends the command before anything is sent.
   if (credential) for (const row of rows) await row.value();
@@ -70,14 +72,6 @@ async function deleteGiven(
   const madeAtUnix = row?.record.createdAtUnix ?? run.ports.now() / 1000;
   const state = await revokerWith(run, credential)(token, madeAtUnix);
   return { row, state, error: await forget(rows, token) };
-}
-
-function nothingHeld({ settings, target, stores }: Run, credential: Credential | undefined): string {
-  if (!credential) return `There is no token ${stores.place}.`;
-  const by =
-    credential.kind === 'password' ? `of user "${credential.username}"` : `made with ${credential.label}`;
-  const whose = settings.tokenLabel === undefined ? by : `of "${settings.tokenLabel}"`;
-  return `No token ${whose} for ${target.gsqlUrl} is stored ${stores.place}.`;
 }
 
 function noteShared({ ports }: Run, tokens: readonly TokenRow[]): void {

@@ -31,7 +31,8 @@ export async function refreshToken(run: Run): Promise<Token> {
   const cache = await tokenCache(run, store, picked.owner);
   const newest = async () => given ?? (await firstReadable(await ownTokens(cache)))?.token;
   const found = await newest();
-  if (!found) throw await noStoredToken(run, store);
+  if (!found) await run.stores.requireReadable(store);
+  if (!found) throw noStoredToken();
   const connected = await connect(run, credential);
   // Those who refresh tokens of the pair take turns, whoever they are, and none that is found ends the wait.
   const turns = { ...cache, identity: { ...cache.identity, principal: '', graph: undefined, lifetime: 0 } };
