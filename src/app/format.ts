@@ -7,16 +7,12 @@ export function times<N extends string>(name: N, unix: number): Record<string, s
   return { [`${name}At`]: isoSeconds(unix), [`${name}AtUnix`]: Math.floor(unix) };
 }
 
-const UNITS = [
-  ['s', 1],
-  ['m', 60],
-  ['h', 3600],
-  ['d', 86_400],
-] as const;
+const UNITS = { s: 1, m: 60, h: 3600, d: 86_400 };
 
 /** Formats a duration for people, in the largest unit of which there are at least two, rounded. */
 export function formatDuration(seconds: number): string {
-  const [unit, size] = UNITS.findLast(([, each]) => Math.round(seconds / each) >= 2) ?? UNITS[0];
+  const isLarge = ([, size]: [string, number]) => Math.round(seconds / size) >= 2;
+  const [unit, size] = Object.entries(UNITS).findLast(isLarge) ?? ['s', 1];
   return `${Math.max(0, Math.round(seconds / size))}${unit}`;
 }
 

@@ -1,6 +1,6 @@
+import path from 'node:path';
 import { findCredential, ownerOfLabel } from '../auth/choose.js';
 import { connect } from '../auth/connect.js';
-import { findUserConfig } from '../config/find.js';
 import { settingText } from '../config/settings.js';
 import { expected, GraphException } from '../core/errors.js';
 import { readClaims } from '../core/protocol/reply.js';
@@ -74,12 +74,12 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
 
 function describeSettings(run: Run, store: Store): Status {
   const { settings, target, stores } = run;
-  const own = stores.configDir && findUserConfig(stores.configDir);
+  const own = stores.configDir && path.join(stores.configDir, 'config.');
   return {
     ...UNKNOWN,
     profile: settings.profile.name,
     chosenBy: settings.profile.source,
-    file: settings.file?.path === own ? undefined : settings.file?.path,
+    file: own && settings.file?.path.startsWith(own) ? undefined : settings.file?.path,
     host: target.host,
     gsqlUrl: target.gsqlUrl,
     restUrl: target.restUrl,

@@ -149,8 +149,8 @@ export function requireGraph(run: Run): void {
 interface ServerFacts {
   version: string;
   lifetimeUnit: 's' | 'ms';
-  /** Whether a user was told that minting with a password makes secrets. */
-  madeSecretTold: true;
+  /** The user who was told last that minting with a password makes secrets. */
+  madeSecretTold: string;
 }
 
 /** Each fact, and when it was learned, in seconds since 1970. */

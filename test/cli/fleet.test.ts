@@ -120,7 +120,7 @@ describe.skipIf(redisSkipReason())('doctor with the store redis', () => {
     const { examine } = await machine(redis, login);
     const { status, stderr, found } = await examine();
     const keyId = /\{(.*)\}/.exec(cipherOf(storeKey).index)?.[1];
-    const cause = `redis master; 0 tokens, which this machine reads and writes; the store key, which must be the same on all machines, has the ID ${keyId}; reached without TLS`;
+    const cause = `redis master; 0 tokens, which this machine reads and writes; the store key, which must be the same on all machines, has the ID ${keyId}; without TLS`;
     expect({ status, stderr, store: found.store }).toMatchObject({
       status: 0,
       stderr: '',

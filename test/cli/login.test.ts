@@ -38,6 +38,8 @@ test('a given secret gets the server’s alias only if exactly one listed mask m
     const given = { stdin, env: { GRAPHCRED_PASSWORD: '' } };
     expect(await run('login -p dev --secret-stdin', given)).toMatchObject({ status: 0 });
     expect(profilesOf(home).dev).toMatchObject({ secretAlias: name });
+    const { stderr } = await run('login -p none --secret-stdin --store none', given);
+    expect(stderr).toContain('next (needs --secret-stdin): graphcred token get -p none');
   }
 });
 

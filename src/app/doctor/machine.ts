@@ -42,8 +42,7 @@ function judgeEngine({ encrypted, local, role, canWrite, keyId, tokens }: Server
   }
   const held = `${pluralize(tokens, 'token')}, which this machine ${canWrite ? 'reads and writes' : 'only reads'}`;
   const key = `the store key, which must be the same on all machines, has the ID ${keyId}`;
-  const way = encrypted ? 'reached with TLS' : 'reached without TLS';
-  const cause = `redis${role === 'master' ? ' master' : ''}; ${held}; ${key}; ${way}`;
+  const cause = `redis${role === 'master' ? ' master' : ''}; ${held}; ${key}; ${encrypted ? 'with' : 'without'} TLS`;
   return encrypted || local
     ? ok(cause)
     : warn(cause, 'use rediss://, since others on the network can see and change what is sent');

@@ -36,7 +36,7 @@ export async function logIn(run: Run, store: Store, savePassword: boolean): Prom
   const file = await writeOwnProfile(run, store, username, { secretAlias }, dropped);
   if (save !== undefined || secretAlias !== undefined) return { ...saved, goesOnWith: earlier, file };
   const next = [`next (needs ${label})`, { command: 'token get' }];
-  if (/variable$/i.test(level)) return { file, advice: next };
+  if (kind === 'secret' || /variable$/i.test(level)) return { file, advice: next };
   return { file, advice: /^(flag|prompt)$/.test(level) ? await adviceUnsaved(store) : undefined };
 }
 

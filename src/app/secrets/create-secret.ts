@@ -4,7 +4,7 @@ import type { Login } from '../gsql-login.js';
 import { saveSecret } from './save-credential.js';
 import { savedAs } from './saved-secrets.js';
 
-/** Creates a secret, and saves it, if that is wanted, in the store, which was tested. Returns its name, its value, and why it could not be saved. */
+/** Creates a secret, and saves it if that is wanted, in a tested store. Returns its name, its value, and why it is unsaved. */
 export async function createSecret(login: Login, wanted: string | undefined, save: boolean) {
   const { run, connection, credential } = login;
   run.ports.interruption.begin();

@@ -35,13 +35,13 @@ export async function mintToken(run: Run, credential: Credential, unique: boolea
     'A token may have been made; it stays valid until it expires.',
     ...(createsSecret ? seeSecret : []),
   ]);
-  if (createsSecret && !recall(run, 'madeSecretTold')) {
+  if (createsSecret && recall(run, 'madeSecretTold') !== credential.username) {
     ports.reporter.note([
       'a 4.x server makes a secret (AUTO_GENERATED_ALIAS_…) for each token made with a password',
       'to avoid that, use one of your own',
       ...secretInstead(stores.inForce.name),
     ]);
-    learn(run, 'madeSecretTold', true);
+    learn(run, 'madeSecretTold', credential.username);
   }
   return token;
 }

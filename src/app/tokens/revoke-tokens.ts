@@ -1,4 +1,5 @@
 import type { Credential } from '../../auth/credential.js';
+import { namedBy } from '../../config/target.js';
 import type { Servers } from '../../core/endpoints.js';
 import { expected, GraphException, type Hint } from '../../core/errors.js';
 import { shellWord } from '../../files/shell-word.js';
@@ -89,7 +90,9 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
 
 function adviseLogin({ settings }: Run, { id, record }: TokenRow): Hint {
   const { gsqlUrl, restUrl } = record.info;
-  const profile = profileFor(settings, record.info)?.profile.name;
+  // Beside another address that is typed or in a variable, a profile for these servers would not count.
+  const isOfFile = !/flag|variable/i.test(namedBy(settings)?.level ?? '');
+  const profile = isOfFile ? profileFor(settings, record.info)?.profile.name : undefined;
   const where =
     profile === undefined ? `--gsql-url ${gsqlUrl} --rest-url ${restUrl}` : `-p ${shellWord(profile)}`;
   // What is saved may be what was refused, so the password is typed.

@@ -79,11 +79,12 @@ async function openCompleted(invocation: Invocation) {
   const open = async (address: Flags) => {
     moreFlags = { ...moreFlags, ...address };
     const run = await openRun(invocation, { profile: 'own', moreFlags, isStepwise: true });
-    const { profileNames, profile } = run.settings;
+    const { profileNames, profile, leftOut } = run.settings;
     const { endpoints } = run.target;
     // While the profile is not written, the next steps name its servers, in place of what was typed of them.
     const servers = Object.fromEntries(ADDRESS_KEYS.map((key) => [SETTINGS[key].flag, endpoints[key]]));
-    if (!profileNames.includes(profile.name))
+    const isReplaced = leftOut.some(({ set }) => set.some(({ level }) => level === 'profile'));
+    if (isReplaced || !profileNames.includes(profile.name))
       invocation.report.typed = { ...flags, ...servers, isNewProfile: true };
     return run;
   };

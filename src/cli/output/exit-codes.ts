@@ -10,12 +10,7 @@ export const EXITS = [
   row(1, ['INTERNAL'], 'a bug in graphcred', 'no'),
   row(2, ['USAGE', 'INPUT_REQUIRED'], 'bad flags, or a value is missing and nobody can be asked', 'no'),
   row(3, ['NOT_FOUND'], 'no such alias, token, profile or graph; status: no token, or an expired one', 'no'),
-  row(
-    4,
-    ['AUTH_FAILED', 'PERMISSION_DENIED'],
-    'credential refused, or without the permission; status, token check: token rejected',
-    'no',
-  ),
+  row(4, ['AUTH_FAILED', 'PERMISSION_DENIED'], 'credential or token refused, or without the right', 'no'),
   row(
     5,
     ['CONFIG_INVALID', 'CONFIG_UNTRUSTED', 'HOST_MISMATCH'],
