@@ -105,8 +105,7 @@ const configInForce = once(async (invocation: Invocation, input: SettingsInput) 
     const { askTrust } = await import('./trust-prompt.js');
     return { file: await askTrust(invocation, input, nearest), untrusted: [] };
   }
-  for (const { why } of found.untrusted)
-    invocation.report.note([`a config file is ignored here: ${why.message.replace(/\.$/, '')}`, ...why.fix]);
+  for (const { why } of found.untrusted) invocation.report.note([why.message.replace(/\.$/, ''), ...why.fix]);
   return found;
 });
 

@@ -35,7 +35,7 @@ export function noSuchProfile(name: string, where: string, file?: LoadedFile, hi
     names.length > 0
       ? [`choose a profile of ${file?.path}: ${names.join(', ')}`]
       : ['create it', { command: `login -p ${shellWord(name)}` }];
-  const why = file ? where : `${where}: no config file of yours is in use`;
+  const why = file ? where : `${where}: no config file was found`;
   return new GraphException('NOT_FOUND', `There is no profile ${JSON.stringify(name)}${why}.`, {
     hint: hidden === undefined ? there : [hidesOwn(file?.path, hidden), ...there],
   });

@@ -148,7 +148,7 @@ export function whyNotTrusted(read: ConfigText, configDir: string | undefined): 
   if (configDir !== undefined && isApproved(file, bytes, configDir)) return undefined;
   // One of the user's own is trusted as soon as nobody else can change it.
   if (problem && place !== 'project') return refused(problem);
-  return new GraphException('CONFIG_UNTRUSTED', `${file} is not trusted.`, {
+  return new GraphException('CONFIG_UNTRUSTED', `${file} is not trusted, so it is not used.`, {
     hint: [
       ...(problem ? [`${problem.message}, so first: ${problem.mend}`] : []),
       'check what it sets; to trust it',

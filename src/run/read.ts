@@ -70,7 +70,7 @@ export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | und
   return undefined;
 }
 
-const CHECK_FILE = 'check the path, and the owner and mode of the file';
+const CHECK_FILE = 'check the path, and that you may read the file';
 
 /** Reads a credential from the file that a setting names. Throws CONFIG_INVALID when others can change it. */
 export async function fromFile(run: BareRun, set: Omit<SourcedValue, 'key' | 'source'>): Promise<Sensitive> {
@@ -162,6 +162,6 @@ export async function fromCommand(
   if (stopped !== undefined) throw failed(`${stopped} and was stopped`, words);
   if (status !== 0) throw failed(signal ? `was killed by ${signal}` : `ended with status ${status}`, words);
   const value = trimmed(bytes, `the output of "${name}" (${label})`);
-  if (words !== '') reporter.note(`${label}: ${words}`);
+  if (words !== '') reporter.note(`${label} says: ${words}`);
   return value;
 }

@@ -357,7 +357,7 @@ test.each<[string, (config: string) => void, string]>([
   const { status, stderr } = await run('config show');
   expect([status, stderr]).toEqual([
     0,
-    expect.stringMatching(new RegExp(`a config file is ignored here: .*${mend}`)),
+    expect.stringMatching(new RegExp(`so the config is not used; .*${mend}`)),
   ]);
 });
 

@@ -128,7 +128,7 @@ test.each(['n', 'y'])('config trust asks a person, and the answer %s counts', as
   const cwd = path.join(home, 'project');
   Object.assign(person, { answers: [['Trust it until its content changes?', answer]], seen: [] });
   expect((await run('config trust', { cwd, person: true })).status).toBe(answer === 'y' ? 0 : 130);
-  expect((await run('config show', { cwd })).stderr.includes('is ignored')).toBe(answer === 'n');
+  expect((await run('config show', { cwd })).stderr.includes('so it is not used')).toBe(answer === 'n');
 });
 
 async function askAbout(settings: object, { flags = {}, env = {} } = {}) {

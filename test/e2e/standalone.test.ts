@@ -111,7 +111,7 @@ describe.skipIf(unavailable !== undefined)('the standalone executable', () => {
     const shown = await run(['config', 'show', '-o', 'json'], bare, { cwd });
     expect(shown).toMatchObject({
       status: 0,
-      stderr: expect.stringContaining('a config file is ignored here'),
+      stderr: expect.stringContaining('is not trusted, so it is not used'),
     });
     const { settings } = JSON.parse(shown.stdout) as { settings: { name: string; value: unknown }[] };
     expect(settings.find(({ name }) => name === 'graph')).toBeUndefined();

@@ -118,6 +118,6 @@ describe('the error for a key of a file', () => {
     expect(shown('a b')).toBe('/x: "a b" is bad.');
     expect(shown('\u001b[31mé')).toBe('/x: "\\u001b[31mé" is bad.');
     const { message } = noSuchProfile('\u001b[31mprod\n', ' here');
-    expect(message).toBe('There is no profile "\\u001b[31mprod\\n" here: no config file of yours is in use.');
+    expect(message).toBe('There is no profile "\\u001b[31mprod\\n" here: no config file was found.');
   });
 });

@@ -83,7 +83,7 @@ async function withRestServer(run: Run, reopen: Reopen): Promise<Run> {
   const isTyped = namedBy(settings)?.level === 'flag';
   const isWrongPort = WRONG_ADDRESS.test(wrong.code) && target.endpoints.restUrl === undefined;
   if (!isWrongPort || !isTyped) throw wrong;
-  ports.reporter.ask(`warning: REST server: ${wrong.message} Type its port.`);
+  ports.reporter.ask(`warning: REST server: ${wrong.message} Type the port of the REST server.`);
   const port = await ports.prompter.text('Port of the REST server', {
     refuse: (text) =>
       /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535
