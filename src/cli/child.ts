@@ -70,7 +70,7 @@ function tellNotStarted({ ctx, report }: Caller, name: string, error: NodeJS.Err
   const hint =
     ctx.platform === 'win32'
       ? 'Windows starts only .exe, .com, .cmd and .bat files; start another with its interpreter: powershell -File FILE'
-      : `check its mode: ls -l ${shellWord(name)}`;
+      : `if it is a program, make it executable: chmod +x ${shellWord(name)}`;
   return fail(usageError(`The command could not be started: ${name}`, hint), report, 126);
 }
 

@@ -150,7 +150,7 @@ function readTarget(settings: Unresolved, { address }: Pick<Layer, 'address'>): 
   }
   const hostOf = ({ value }: SourcedValue) => URL.canParse(`${value}`) && new URL(`${value}`).hostname;
   if (host && service && hostOf(host) && hostOf(service) && hostOf(host) !== hostOf(service))
-    throw usageError(`${host.label} and ${service.label} are for different hosts.`, 'leave one of them out');
+    throw usageError(`${host.label} and ${service.label} name different servers.`, 'set only one of the two');
   const endpoints: Endpoints = Object.fromEntries(
     Object.entries(address).map(([key, { value }]) => [
       key,

@@ -93,7 +93,11 @@ describe.each(['3.10.1', '4.1.2'])('secret drop on %s', (serverVersion) => {
 
 test.each([
   ['3.10.1', 10, /^graphcred: "a b" was not dropped: .* cannot be written in a GSQL statement/m],
-  ['4.1.2', 0, /^graphcred: tokens made from what was dropped are valid until they expire, unless revoked\n$/],
+  [
+    '4.1.2',
+    0,
+    /^graphcred: tokens made from what was dropped are valid until they expire, unless revoked\n$/,
+  ],
 ])(
   'on %s secret drop of an alias with a blank, which no GSQL statement can name, is exit %d, and drops the others',
   async (serverVersion, status, stderr) => {
@@ -424,7 +428,7 @@ test('prune names the profile of this server whose secretCommand it did not run'
   const profiles = { job: { gsqlUrl: sandbox.gsqlUrl, secretCommand }, away: { secretCommand } };
   configure(home, { profiles });
   expect((await run('secret prune --dry-run')).stderr).toContain(
-    'profile "job" may use one of these secrets; to see which, compare what its secretCommand prints',
+    'profile "job" may use one of these secrets; to see which, look for what its secretCommand prints',
   );
 });
 

@@ -249,7 +249,7 @@ describe('a program that prints a credential', () => {
     await run('console.log("quiet")', said);
     expect(said).toEqual([]);
     await run('console.error("session ends  soon 0123456789abcdef"); console.log("v")', said);
-    expect(said).toEqual(['secretCommand of profile a: session ends soon [redacted]']);
+    expect(said).toEqual(['secretCommand of profile a says: session ends soon [redacted]']);
   });
 
   test.each(['password', 'secret', 'token', 'key'])(
@@ -257,14 +257,14 @@ describe('a program that prints a credential', () => {
     async (word) => {
       const said: string[] = [];
       await run(`console.error("the ${word}: hunter2 is old"); console.log("v")`, said);
-      expect(said).toEqual([`secretCommand of profile a: the ${word}: [redacted] is old`]);
+      expect(said).toEqual([`secretCommand of profile a says: the ${word}: [redacted] is old`]);
     },
   );
 
   test('has 300 characters of its stderr shown, in whole words', async () => {
     const said: string[] = [];
     await run('console.error("many words ".repeat(40)); console.log("v")', said);
-    expect(said).toEqual([`secretCommand of profile a: ${'many words '.repeat(27).trim()}…`]);
+    expect(said).toEqual([`secretCommand of profile a says: ${'many words '.repeat(27).trim()}…`]);
   });
 
   test.each([

@@ -23,7 +23,7 @@ export async function logIn(run: Run, store: Store, savePassword: boolean): Prom
   // A secret that was saved before goes on to do the work of the password.
   const earlier = await savedHere(login);
   if (kind === 'password' && earlier !== undefined && earlier !== run.settings.secretAlias)
-    run.ports.reporter.note(`token get will still use the saved secret "${earlier}" of ${username}`);
+    run.ports.reporter.note(`tokens still come from the saved secret "${earlier}" of ${username}`);
   const save = await whatToKeep(login, savePassword, earlier);
   const saved = save ? await keep(login, save) : {};
   const secretAlias = saved.saved ?? earlier;

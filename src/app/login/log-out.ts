@@ -61,7 +61,7 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
     return severalUsers(run.target.gsqlUrl, owners, byName);
   await run.stores.requireReadable(everything ? undefined : store);
   const which = everything ? '' : ` of this user for ${run.target.gsqlUrl}`;
-  const hint = ['to see the stored tokens', { command: 'token list' }];
+  const hint = ['to make sure', { command: 'token list' }];
   const none = `No saved credentials or tokens${which} ${run.stores.place}.`;
   return new GraphException('NOT_FOUND', none, { hint });
 }

@@ -81,7 +81,7 @@ export function failureOf(run: Run, outcomes: readonly Outcome[]): GraphExceptio
   const message = [...named].map(([why, tokens]) => `${why}: ${tokens.join(', ')}.`).join(' ');
   const other = kept.find(({ error }) => !NEEDS_CREDENTIAL.test(error?.code ?? ''));
   const { fix, code } = other?.error ?? { fix: ['if the store key was changed, put the old one back'] };
-  const again = code === 'NETWORK' ? ['run this again'] : [];
+  const again = code === 'NETWORK' ? ['then try again'] : [];
   const hint = other
     ? [...fix, ...again, 'see what is left', { command: 'token list' }]
     : adviseLogin(run, first.row);

@@ -56,7 +56,7 @@ function noteWhatStays(run: Run, report: Report): void {
   const remove = dirs.map((dir) => `rm -r ${shellWord(`${dir}`)}`).join('; ');
   if (dirs.length > 0)
     report.note(
-      `profiles, the key of the file store and cached facts about servers stay here; to remove them: ${remove}`,
+      `profiles, the key that encrypts what is stored, and facts about servers stay here; to remove them: ${remove}`,
     );
   report.note('secrets stay at their servers until somebody drops them there');
   report.note('a completion script of your shell, if you saved one, stays: graphcred completion --help');

@@ -98,7 +98,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
     report.warn([
-      `profile ${unknown.map((name) => `"${name}"`).join(', ')} may use one of these secrets; to see which, compare what its secretCommand prints with`,
+      `profile ${unknown.map((name) => `"${name}"`).join(', ')} may use one of these secrets; to see which, look for what its secretCommand prints in`,
       { command: 'secret list' },
     ]);
   const names = unused.map(singleLine).join('\n');
