@@ -174,5 +174,5 @@ function printDropped(
   const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}` : '';
   if (dropped.length + missing.length > 0) report.done({ dropped, missing, dryRun: false }, done);
   if (version.tokensOutliveSecret && dropped.length > 0)
-    report.note('tokens made from what was dropped are valid until they expire, unless revoked');
+    report.note(`${dropped.length > 1 ? 'their' : 'its'} tokens are valid until they expire, unless revoked`);
 }
