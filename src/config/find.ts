@@ -57,8 +57,9 @@ function* searchedFolders(input: SettingsInput) {
   const { cwd, home, configDir } = input;
   // The home folder may be a link, while the working directory is always resolved.
   const homeFolder = home === undefined ? undefined : resolveSymlink(home);
+  const named = namedConfig(input);
   let isHome = false;
-  for (let dir = path.resolve(cwd); namedConfig(input) === undefined; dir = path.dirname(dir)) {
+  for (let dir = path.resolve(cwd); named === undefined; dir = path.dirname(dir)) {
     isHome = resolveSymlink(dir) === homeFolder;
     yield { dir, names: RC_NAMES, place: isHome ? 'home' : 'project' } as const;
     if (isHome || dir === path.dirname(dir)) break;
@@ -111,6 +112,11 @@ export function resolveSymlink(file: string): string {
   } catch {
     return path.resolve(file);
   }
+}
+
+/** Returns a file by the real place of its folder, where the search finds it. A file that is a link is not followed. */
+export function realPlace(file: string): string {
+  return path.join(resolveSymlink(path.dirname(file)), path.basename(file));
 }
 
 /** Reads a config file. Throws CONFIG_INVALID for what is no regular file, cannot be read, is too large or no UTF-8. */

@@ -1,8 +1,13 @@
-import fs from 'node:fs';
-import path from 'node:path';
 import { shortPath } from '../../app/format.js';
 import { listSettings } from '../../app/list-settings.js';
-import { approve, describeSearch, findConfigs, loadConfig, readConfig } from '../../config/find.js';
+import {
+  approve,
+  describeSearch,
+  findConfigs,
+  loadConfig,
+  readConfig,
+  realPlace,
+} from '../../config/find.js';
 import { GraphException } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { settingsInput } from '../context.js';
@@ -43,8 +48,7 @@ export async function trust(invocation: Invocation): Promise<undefined> {
     throw new GraphException('NOT_FOUND', 'There is no config file here.', {
       hint: ['name it', { command: 'config trust FILE' }],
     });
-  // The search finds a file by the real place of its folder.
-  const real = path.join(fs.realpathSync(path.dirname(found.path)), path.basename(found.path));
+  const real = realPlace(found.path);
   const read = await readConfig({ path: real, place: found.place === 'named' ? 'project' : found.place });
   // The file is checked first, so that only a file that graphcred can use is approved.
   const file = await loadConfig(read);

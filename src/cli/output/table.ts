@@ -26,7 +26,7 @@ export function table(
   }
   const fit = (cell: string, column: number) => {
     const width = widths[column] ?? 0;
-    // What is alike differs at its end as a rule: ports, and numbers in names.
+    // Names and addresses that are alike often differ at the end, by a number or a port.
     const end = /^[ -~]*$/.test(cell) && cell.length > width ? cell.slice(-Math.floor(width / 3)) : '';
     const text = shorten(cell, width - end.length) + end;
     return text + ' '.repeat(Math.max(0, width - widthOf(text)));
