@@ -27,7 +27,7 @@ export interface Status extends Readonly<Partial<Record<StatusText, string | und
   readonly hasVariable?: boolean;
   readonly state: 'valid' | 'expired' | 'rejected' | 'none' | 'unverified';
   readonly expiresAtUnix?: number | undefined;
-  readonly otherLifetime?: string | undefined;
+  readonly otherLifetime?: number | undefined;
   readonly error?: GraphException | undefined;
 }
 

@@ -6,12 +6,11 @@ import { readClaims } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { refusedVariable, tokenFromStdin, tokenFromVariable } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
-import { partsOf } from '../../store/records.js';
 import type { Store } from '../../store/store.js';
 import { deleteRefused } from './keep-token.js';
 import { rowsHere } from './list-tokens.js';
 import { requireJwtServer } from './new-token.js';
-import { firstReadable, identityKey, ownTokens, tokenCache } from './token-cache.js';
+import { firstReadable, lifetimeOf, ownTokens, tokenCache } from './token-cache.js';
 
 /** Returns the token that a run has without asking for one: its JWT, else the owner's cached token that ends last. */
 export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
@@ -24,12 +23,12 @@ export async function tokenAtHand(run: Run, store: Store, owner: TokenOwner) {
   }
   const cache = await tokenCache(run, store, owner);
   const own = await ownTokens(cache);
-  const { key = '', expiresAtUnix } = own[0]?.record ?? {};
-  const isOfLifetime = partsOf(key).identity === identityKey(cache.identity);
+  const [first] = own;
+  const lifetime = first && lifetimeOf(first.record);
   return {
-    expiresAtUnix,
+    expiresAtUnix: first?.record.expiresAtUnix,
     /** Where it is another one than the run asks for, in seconds. */
-    otherLifetime: isOfLifetime ? undefined : /, (\d+)s, at /.exec(key)?.[1],
+    otherLifetime: lifetime === cache.identity.lifetime ? undefined : lifetime,
     read: () => firstReadable(own),
     forget: (token: Sensitive) => deleteRefused(cache, token),
   };

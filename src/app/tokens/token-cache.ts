@@ -114,6 +114,11 @@ export function identityKey(identity: Identity): string {
   return `token of ${part(principal)} for ${graph === undefined ? 'any graph' : `graph ${part(graph)}`}, ${lifetime}s, at ${gsqlUrl} rest ${restUrl}`;
 }
 
+/** Returns the lifetime that a token's identity names, in seconds: the one asked for. In a key no other part has a blank. */
+export function lifetimeOf({ key }: TokenRecord): number {
+  return Number(/, (\d+)s, at /.exec(key)?.[1]);
+}
+
 function part(text: string): string {
   return text.replace(/[^\x21-\x7e]|%/gu, (character) =>
     // The character is encoded as bytes, because encodeURIComponent throws on half a surrogate pair.
