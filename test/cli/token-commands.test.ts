@@ -46,7 +46,6 @@ test.each(['token check', 'api /echo'])(
   },
 );
 
-// holds: C2.18
 test('each user is told that a 4.x server makes a secret for a mint with a password', async () => {
   const users = ['ann', 'bob'].map((name) => ({ name, password: name, role: 'superuser' as const }));
   const { run } = await bench({ serverVersion: '4.1.2', users });
@@ -59,6 +58,7 @@ test('each user is told that a 4.x server makes a secret for a mint with a passw
   expect([await told('ann'), await told('ann'), await told('bob')]).toEqual([true, false, true]);
 });
 
+// holds: C2.18
 test('what cannot be read is passed over: the owner’s next token is checked, told and refreshed', async () => {
   const { run } = await bench({ serverVersion: '3.10.1' });
   const key = () => ({ GRAPHCRED_STORE_KEY: randomBytes(32).toString('base64') });
