@@ -13,8 +13,8 @@ export async function mintInUnit(session: ServerSession, protocol: Protocol, opt
   const mint = (unit: 's' | 'ms') => protocol.mint(session, secret, lifetime, unit);
   const revoke = async ({ token, grantedSeconds }: MintedToken) => {
     const why = await whyFailed(protocol.deleteToken(session, session.tokenOr(token, 'delete'), secret));
-    const what = `a token that lives ${grantedSeconds} s in place of ${lifetime} s is not used`;
-    if (why) onWarning?.(`${what}, but could not be revoked: ${why.message}`);
+    const what = `the server made one token too many, which lives ${grantedSeconds} s`;
+    if (why) onWarning?.(`${what} and could not be revoked: ${why.message}`);
   };
   const first = await mint(lifetimeUnit);
   const ofOtherUnit = lifetimeUnit === 's' ? 'thousandth' : 'longer';

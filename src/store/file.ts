@@ -47,8 +47,7 @@ const KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 /** Returns the key that was given; undefined when none was. Throws STORE_UNAVAILABLE. */
 export async function givenKey({ storeKey }: Pick<StoreOptions, 'storeKey'>): Promise<Buffer | undefined> {
   const key = await storeKey();
-  const hint =
-    'make one with: node -p "crypto.randomBytes(32).toString(\'base64\')", and set GRAPHCRED_STORE_KEY to it';
+  const hint = 'correct it, or make a new one: node -p "crypto.randomBytes(32).toString(\'base64\')"';
   return key && decode(key.reveal(), 'the store key', hint);
 }
 

@@ -74,7 +74,7 @@ test('a job with the secret of its client gets one token, and the next call the 
   expect([refused.status, refused.stderr]).toEqual([4, expect.stringContaining('refused: invalid_client (')]);
   expect(refused.stderr).not.toContain('canary');
   const opaque = await b.run('token get', { env: { ...withVariable.env, GRAPHCRED_OIDC_AUDIENCE: '' } });
-  expect(opaque.stderr).toContain('hint: set oidc.audience to an API whose access tokens are JWTs');
+  expect(opaque.stderr).toContain('hint: ask who runs the provider for which oidc.audience it gives JWTs');
 });
 
 // holds: C3.18

@@ -77,7 +77,7 @@ export async function logOut(run: Run, plan: Awaited<ReturnType<typeof planLogou
   const [revoked, ended] = [count('deleted'), count('ended')];
   const gone = revoke ? revoked + ended : tokens.length;
   if (failure && credentials.length > 0 && outcomes.some(({ state }) => state === 'kept'))
-    run.ports.reporter.note('saved passwords and secrets are kept, to revoke the other tokens later');
+    run.ports.reporter.note('not every token is revoked, so saved passwords and secrets are kept');
   if (failure && gone === 0) throw failure;
   return { tokens: gone, ended, credentials: failure ? 0 : credentials.length, failure };
 }

@@ -53,7 +53,7 @@ async function findUsable(run: Run, saved: Store | 'ignored', savePassword: bool
   if (kind === 'jwt')
     throw usageError(
       `A login cannot save a JWT (${label}).`,
-      'write jwtFile or jwtCommand into the profile; or leave the JWT out, and give a password or a secret',
+      'other commands take it without a login; or leave it out, and log in with a password or a secret',
     );
   const secret = run.ports.stdin.holds === 'secret' ? '--secret-stdin' : kind === 'secret' && label;
   if (secret && savePassword)

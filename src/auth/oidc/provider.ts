@@ -161,10 +161,8 @@ const PROVIDER_REASONS: Readonly<Record<string, string>> = {
   OAUTH_UNSUPPORTED_OPERATION: 'requires something that graphcred does not support',
 };
 
-const CHECK_ISSUER: Hint = [
-  'check oidc.issuer and oidc.clientId (or --oidc-issuer, --oidc-client-id), and the provider',
-  { command: 'doctor' },
-];
+const CHECK_ISSUER: Hint =
+  'check oidc.issuer and oidc.clientId (or --oidc-issuer, --oidc-client-id), or ask who runs the provider';
 
 export function badProvider(what: string, oidc?: OidcClient, hint = CHECK_ISSUER): GraphException {
   const provider = oidc ? `The provider ${oidc.issuer}` : 'The provider';
@@ -189,6 +187,8 @@ export function chooseToken(oidc: Oidc, tokens: Tokens): { token: Sensitive; sub
   const sub = readClaims(token)?.sub;
   if (sub !== undefined) return { token, sub };
   const hint =
-    oidc.use === 'access_token' ? 'set oidc.audience to an API whose access tokens are JWTs' : undefined;
+    oidc.use === 'access_token'
+      ? 'ask who runs the provider for which oidc.audience it gives JWTs'
+      : undefined;
   throw badProvider(`gave an ${oidc.use.replace('_', ' ')} that is not a JWT with sub and exp`, oidc, hint);
 }

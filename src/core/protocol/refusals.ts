@@ -169,22 +169,23 @@ function authFailed(credential: string, ...fix: Fix[]): Explanation {
 }
 
 /** What helps where a server refuses a token or a secret that graphcred has had made. */
-const MADE_UNKNOWN: readonly Fix[] = [
-  'it may have been dropped or revoked; or this is the REST server of another database: check its address',
-  { setting: 'restUrl' },
-];
+function madeUnknown({ server }: HttpRequest): readonly Fix[] {
+  const setting = server === 'rest' ? 'restUrl' : 'gsqlUrl';
+  return ['it may have been dropped or revoked; or this is another database: check its address', { setting }];
+}
 
 const isMade = (credential?: Sensitive) => credential?.origin?.endsWith(MADE_HERE) === true;
 
 function badToken(request: HttpRequest): Explanation {
-  return authFailed('{token}', ...(isMade(tokenOf(request)) ? MADE_UNKNOWN : ['get a new one', NEW_TOKEN]));
+  const fix = isMade(tokenOf(request)) ? madeUnknown(request) : ['get a new one', NEW_TOKEN];
+  return authFailed('{token}', ...fix);
 }
 
 function badLogin(request: HttpRequest): Explanation {
   const { authorization } = request;
   const secret = sentSecret(request);
   if (authorization?.scheme === 'Bearer' && request.server === 'rest') return badToken(request);
-  if (isMade(secret)) return authFailed('{login}', ...MADE_UNKNOWN);
+  if (isMade(secret)) return authFailed('{login}', ...madeUnknown(request));
   if (authorization?.scheme === 'Bearer')
     return authFailed('{login} as a login', 'see what the REST server says about the token', {
       command: 'token check',

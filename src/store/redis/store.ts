@@ -180,7 +180,7 @@ export class RedisStore implements Store {
     const entry = entryOf(cipher.decrypt(token, stored), Number(life), now());
     if (!entry && Buffer.isBuffer(stored))
       warn(
-        'a token on the Redis server is not used, since it was changed or moved there; a new one takes its place',
+        'another program has changed a token on the Redis server, so it is not used; a new one takes its place',
       );
     // The server may have lost the counter but not the token.
     const generation = Math.max(Number(count ?? 0), entry?.generation ?? 0);
