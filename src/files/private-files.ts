@@ -157,7 +157,7 @@ export function readChecked(file: string, isSecret = false): Checked | undefined
     const stat = fs.fstatSync(fd);
     if (!stat.isFile()) return refused('it is not a regular file');
     const problem = problemOf(file, stat, { name: 'it', isSecret });
-    if (problem) return refused(problem.message, `to use it: ${problem.mend}`);
+    if (problem) return refused(problem.message, `to use that file: ${problem.mend}`);
     if (stat.size > MAX_BYTES) return refused(`it is larger than ${MAX_BYTES} bytes`);
     return { text: fs.readFileSync(fd, 'utf8') };
   } catch (error) {

@@ -208,7 +208,7 @@ test('token get passes over a record that cannot be used, and leaves it as it is
   const other = await run('token get');
   expect(other).toMatchObject({ status: 0, stderr: expect.stringContaining(`${file} is ignored`) });
   expect(read()).toBe(whole);
-  expect((await run('token list')).stderr).toContain(`\nhint: to use it: chmod go-w ${file}\n`);
+  expect((await run('token list')).stderr).toContain(`\nhint: to use that file: chmod go-w ${file}\n`);
   fs.chmodSync(file, 0o600);
   write(() => 'cut off');
   expect((await run('token list')).stderr).toContain(`\nhint: delete it: rm ${file}\n`);

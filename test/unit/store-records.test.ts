@@ -84,7 +84,7 @@ describe('a record', () => {
     readEntry(dir, RECORD, (one) => warnings.push(told(one)));
     expect(warnings).toEqual([
       expect.stringContaining('not a graphcred record'),
-      `${file()} is ignored: other users can write it; to use it: chmod go-w ${file()}`,
+      `${file()} is ignored: other users can write it; to use that file: chmod go-w ${file()}`,
     ]);
   });
 

@@ -1,4 +1,3 @@
-import { usageError } from '../../core/errors.js';
 import { listenLocally } from '../../run/listen-locally.js';
 import { requestSettings } from '../../run/open-connection.js';
 import type { Run } from '../../run/run.js';
@@ -49,22 +48,18 @@ export async function openProxy(run: Run, ports: LocalPorts) {
 
 type LocalPorts = Readonly<Record<'rest' | 'service', number>>;
 
-/** Opens one listener where one address leads to both servers, as on 4.x, else one for each. */
+/** Opens one listener where one address leads to both servers, as on 4.x, and no two ports are given; else one for each. */
 async function openListeners(settings: Omit<Door, 'base' | 'restPath'>, { rest, service }: LocalPorts) {
   const { restUrl, gsqlUrl } = settings.servers;
   const prefix = restUrl.startsWith(`${gsqlUrl}/`) ? restUrl.slice(gsqlUrl.length) : '';
-  if (prefix && rest && service && rest !== service)
-    throw usageError(
-      'This database has both servers on one port.',
-      'leave --service-port out, or give it the same port as --port',
-    );
+  const isOne = prefix !== '' && (rest === service || rest === 0 || service === 0);
   const gsql = { ...settings, base: gsqlUrl };
   const forRest = prefix ? gsql : { ...settings, base: restUrl };
   const first = await openListener({ ...forRest, restPath: `${prefix}/` }, rest || (prefix ? service : 0));
-  if (prefix) return { listeners: [first], restUrl: first.url + prefix, gsqlUrl: first.url };
+  if (isOne) return { listeners: [first], restUrl: first.url + prefix, gsqlUrl: first.url };
   const second = await openListener(gsql, service).catch(async (error) => {
     await first.close();
     throw error;
   });
-  return { listeners: [first, second], restUrl: first.url, gsqlUrl: second.url };
+  return { listeners: [first, second], restUrl: first.url + prefix, gsqlUrl: second.url };
 }

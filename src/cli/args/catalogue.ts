@@ -106,7 +106,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...RUNNING,
       option('--port <N>', 'listen on this port of 127.0.0.1 (default: a free one)'),
-      option('--service-port <N>', 'port for the GSQL server (3.x; on 4.x one port serves both)'),
+      option('--service-port <N>', 'port for the GSQL server (on 4.x the other port serves both)'),
       option('--key-file <FILE>', 'write the key to this private file, not to stdout'),
     ],
   }),
