@@ -97,7 +97,7 @@ const ROWS: readonly Row[] = [
   { line: 'login -p new --secret-stdin', stdin: GIVEN, stores: ON_MACHINE },
   { line: '@token get', before: ['secret create ci --save'], stores: ON_MACHINE },
   { line: 'token get', stores: ['redis'] },
-  { line: 'token refresh', before: CACHED, only: '3' },
+  { line: 'token refresh --lifetime 60d', before: CACHED, only: '3' },
   { line: 'token delete --everything', before: CACHED },
   { line: 'token delete --everything', before: SAVED, stores: ON_MACHINE },
   { line: 'logout --revoke', before: CACHED },
@@ -126,6 +126,8 @@ interface Held {
   readonly of: string;
   /** Whether the value is there too. */
   readonly isWhole: boolean;
+  /** When the record of a token may be forgotten, in seconds since 1970. */
+  readonly endsAt: number;
 }
 
 /** What is true now: at the server, and on this machine. */
@@ -203,6 +205,7 @@ async function stage(row: Row, serverVersion: string, store: StoreName) {
         id: idOf(record),
         of: record.kind === 'token' ? partsOf(record.key).token : 'id' in record.info ? record.info.id : '',
         isWhole: (await opened.get(record)) !== undefined,
+        endsAt: record.info.unfinished === 'refresh' ? Infinity : (record.expiresAtUnix ?? 0),
       })),
     );
   };
@@ -249,6 +252,10 @@ async function stage(row: Row, serverVersion: string, store: StoreName) {
       for (const token of minted)
         if (await lives(token, state)) living.push(fingerprint(new Sensitive(token)));
       const records = await held();
+      // No record goes before its token has ended.
+      for (const [token, { expiresAt }] of state.tokens)
+        for (const { of, endsAt } of records)
+          if (of === fingerprint(new Sensitive(token))) expect(endsAt).toBeGreaterThan(expiresAt - 10);
       const { tokens } = JSON.parse((await run('token list -o json')).stdout) as { tokens: { id: string }[] };
       const ids = records.filter(({ of }) => isToken(of)).map(({ id }) => id);
       expect(new Set(tokens.map(({ id }) => id))).toEqual(new Set(ids));

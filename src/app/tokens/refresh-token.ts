@@ -11,7 +11,7 @@ import { listTokens, rowsHere, type TokenRow } from './list-tokens.js';
 import { renewToken } from './mint-token.js';
 import { whileLocked } from './new-token.js';
 import { hasEnded } from './revoker.js';
-import { firstReadable, isOfToken, ownTokens, type Token, tokenCache } from './token-cache.js';
+import { cacheOf, firstReadable, isOfToken, ownTokens, type Token, tokenCache } from './token-cache.js';
 
 /** Extends the token on standard input, else the cached one that ends last, and caches it with its new lifetime. */
 export async function refreshToken(run: Run): Promise<Token> {
@@ -25,14 +25,17 @@ export async function refreshToken(run: Run): Promise<Token> {
   const picked = await pickCredential(run, store);
   const credential = await picked.credential();
   const given = await tokenFromStdin(run);
-  if (given) await rowsHere(run, given);
+  const [held] = given ? await rowsHere(run, given) : [];
   if (!given && credential.kind === 'jwt')
     throw refuse('The server cannot refresh a JWT.', 'get a new one from the identity provider');
-  const cache = await tokenCache(run, store, picked.owner);
+  const own = await tokenCache(run, store, picked.owner);
+  const cache = held ? cacheOf(own, held.record) : own;
   const newest = async () => given ?? (await firstReadable(await ownTokens(cache)))?.token;
   const found = await newest();
-  if (!found) await run.stores.requireReadable(store);
-  if (!found) throw noStoredToken();
+  if (!found) {
+    await run.stores.requireReadable(store);
+    throw noStoredToken();
+  }
   const connected = await connect(run, credential);
   // Those who refresh tokens of the pair take turns, whoever they are, and none that is found ends the wait.
   const turns = { ...cache, identity: { ...cache.identity, principal: '', graph: undefined, lifetime: 0 } };
@@ -40,14 +43,15 @@ export async function refreshToken(run: Run): Promise<Token> {
   return whileLocked(turns, wanted, async () => {
     const token = (await newest()) ?? found;
     run.ports.interruption.begin();
+    const old = (await ownTokens(cache)).filter(({ record }) => isOfToken(record, token));
+    // It may be valid for longer from now on, so that its record must not go at the old end.
+    for (const { record } of old) await store.put(unfinished(record, 'refresh'), token);
     const renewed = await renewToken(run, connected, token, run.settings.lifetime).catch(async (error) => {
       const { code, ambiguous } = expected(error);
+      for (const { record } of ambiguous ? [] : old) await store.put(record, token).catch(expected);
       // Another thing may be missing.
       if (code === 'NOT_FOUND' && (await hasEnded(connected.connection, token)))
         await deleteRefused(cache, token);
-      // It may be valid for longer now, so that its record does not go at the old end.
-      for (const one of ambiguous ? await ownTokens(cache) : [])
-        if (isOfToken(one.record, token)) await one.store.put(unfinished(one.record, 'refresh'), token);
       throw error;
     });
     const kept = await keepToken(cache, renewed);

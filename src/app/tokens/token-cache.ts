@@ -43,6 +43,13 @@ export async function tokenCache(run: Run, store: Store, owner: TokenOwner) {
 
 export type TokenCache = Awaited<ReturnType<typeof tokenCache>>;
 
+/** Returns the cache of the user and the graph that a stored token is for, with the lifetime of another one. */
+export function cacheOf(cache: TokenCache, { info }: TokenRecord): TokenCache {
+  const { principal, graph, username, owner = principal } = info;
+  const identity = { ...cache.identity, principal, graph: graph ?? undefined };
+  return { ...cache, identity, whose: ownerInfo({ principal, username, owner }) };
+}
+
 /** The identity of a token: `token get` uses a cached token only when all of this is equal. */
 type Identity = TokenCache['identity'];
 
