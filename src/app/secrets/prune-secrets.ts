@@ -59,10 +59,11 @@ async function secretsInUse({ run, credential }: Login) {
   return { aliases, masks, unknown: files.flatMap((file) => programsNotRun(run, file)) };
 }
 
-/** Returns the profiles of a file, other than the one in force, that have a `secretCommand` for this server. */
+/** Returns the profiles of a file, other than one whose command counts in this run, that have a `secretCommand` for this server. */
 function programsNotRun({ settings, target }: Run, file: LoadedFile): string[] {
+  const counting = settings.all.secretCommand.length > 0 ? settings.profile.name : undefined;
   return [...file.config.profiles.keys()].filter((profile) => {
-    if (file.path === settings.file?.path && profile === settings.profile.name) return false;
+    if (file.path === settings.file?.path && profile === counting) return false;
     const { database, all } = settingsOfFile(file, profile);
     const isHere = 'gsqlUrl' in database && database.gsqlUrl === target.gsqlUrl;
     return isHere && all.secretCommand.length > 0;
