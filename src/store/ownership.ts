@@ -52,14 +52,11 @@ export function aliasOf({ info: { alias, rotationOf } }: SecretRecord): string |
 /** Returns the saved secrets that a profile names: by alias, or by the id, which a secret keeps when it is rotated. */
 export function secretsNamed<E extends Holds>(
   entries: readonly E[],
-  { username, secretAlias }: Pick<ProfileOwner, 'username' | 'secretAlias'>,
+  { secretAlias }: Pick<ProfileOwner, 'secretAlias'>,
 ): (E & Holds<SecretRecord>)[] {
   if (secretAlias === undefined) return [];
   const isId = ({ record: { info } }: Holds<SecretRecord>) => [info.id, info.origin].includes(secretAlias);
-  const named = entries.filter(isSecret).filter((one) => isId(one) || aliasOf(one.record) === secretAlias);
-  // The same secret may be saved for a user too. The id in a profile without a user means the one saved without.
-  const own = named.filter((one) => isId(one) && one.record.info.username === username);
-  return own.length > 0 ? own : named;
+  return entries.filter(isSecret).filter((one) => isId(one) || aliasOf(one.record) === secretAlias);
 }
 
 export function namesNobody({ username, secretAlias, principal }: ProfileOwner): boolean {

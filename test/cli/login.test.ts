@@ -60,7 +60,7 @@ test('a given secret is saved without an alias if the server does not list the s
   expect(profilesOf(home).dev).toMatchObject({ secretAlias: secretId(new Sensitive(stdin)) });
 });
 
-test('a profile without a user name uses the secret of its own login, though a user has saved the same one', async () => {
+test('a secret that two profiles name is saved once, rotated for both, and gone for both after a logout', async () => {
   const { run } = await bench({ serverVersion: '3.2.0' });
   const stdin = (await run('secret create mine')).stdout.trim();
   const env = { GRAPHCRED_PASSWORD: '' };
@@ -69,9 +69,12 @@ test('a profile without a user name uses the secret of its own login, though a u
   expect(await run('login -p nameless --secret-stdin', { stdin, env: nameless })).toMatchObject({
     status: 0,
   });
-  expect(await run('token get -p nameless', { env: nameless })).toMatchObject({ status: 0 });
+  expect(await run('secret rotate mine -p nameless')).toMatchObject({ status: 0 });
+  for (const profile of ['named', 'nameless'])
+    expect(await run(`token get -p ${profile}`, { env: nameless })).toMatchObject({ status: 0 });
   await run('logout -p nameless', { env: nameless });
-  expect(await run('token get -p named', { env })).toMatchObject({ status: 0 });
+  for (const profile of ['named', 'nameless'])
+    expect(await run(`token get -p ${profile}`, { env: nameless })).toMatchObject({ status: 2 });
 });
 
 test('login without a home folder is an error before anything is sent with a credential', async () => {
