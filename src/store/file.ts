@@ -4,12 +4,13 @@ import { Sensitive } from '../core/sensitive.js';
 import { readChecked, writePrivateFile } from '../files/private-files.js';
 import { decrypt, encrypt } from './aes-gcm.js';
 import { machineStore } from './machine-store.js';
+import { listEntries } from './records.js';
 import type { Store, StoreOptions, StoreRecord } from './store.js';
 
 /** Encrypts each value in its record's file. It authenticates the record: no value gets another host or longer life. */
 export function fileStore(options: StoreOptions): Store {
   const { configDir, warn } = options;
-  const keyToWrite = async () => (await givenKey(options)) ?? generatedKey(configDir);
+  const keyToWrite = async () => (await givenKey(options)) ?? generatedKey(options);
   return machineStore('file', options, {
     put: async (record, value) =>
       encrypt(await keyToWrite(), canonical(record), value.reveal()).toString('base64'),
@@ -70,8 +71,8 @@ export function readGeneratedKey(configDir: string): Buffer | undefined {
   });
 }
 
-/** The same, but makes the key if there is none: one, however many processes do so at once. */
-export async function generatedKey(configDir: string): Promise<Buffer> {
+/** The same, but makes the key if there is none, and nothing is stored with another: one, however many processes do so at once. */
+async function generatedKey({ configDir, stateDir }: StoreOptions): Promise<Buffer> {
   const existing = readGeneratedKey(configDir);
   if (existing) return existing;
   const { acquireLock } = await import('../files/lock.js');
@@ -80,6 +81,17 @@ export async function generatedKey(configDir: string): Promise<Buffer> {
   try {
     const made = readGeneratedKey(configDir);
     if (made) return made;
+    if (listEntries(stateDir, undefined, { store: 'file', key: undefined }).length > 0)
+      throw new GraphException(
+        'STORE_UNAVAILABLE',
+        'the key that the stored entries are encrypted with is missing',
+        {
+          hint: [
+            'put it back (GRAPHCRED_STORE_KEY, or store.key in the config folder); if it is lost',
+            { command: 'logout --all' },
+          ],
+        },
+      );
     const key = process.getBuiltinModule('node:crypto').randomBytes(32);
     writePrivateFile(file, `${key.toString('base64')}\n`);
     return key;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Sensitive } from '../../src/core/sensitive.js';
 import { tryLock } from '../../src/files/lock.js';
-import { fileStore, generatedKey, readGeneratedKey } from '../../src/store/file.js';
+import { fileStore, readGeneratedKey } from '../../src/store/file.js';
 import { listEntries, writeEntry } from '../../src/store/records.js';
 import type { StoreOptions, StoreRecord } from '../../src/store/store.js';
 import { temporaryHome } from '../helpers/cli.js';
@@ -225,18 +225,29 @@ describe('the file of the key', () => {
   it('that another process made in the same moment is used', async () => {
     const file = path.join(configDir, 'store.key');
     const lock = defined(tryLock(`${file}.lock`));
-    const making = generatedKey(configDir);
+    const making = open().check();
     fs.writeFileSync(file, KEY, { mode: 0o600 });
     lock.release();
-    expect(await making).toEqual(Buffer.alloc(32, 7));
+    await making;
+    expect(readGeneratedKey(configDir)).toEqual(Buffer.alloc(32, 7));
     expect(fs.readdirSync(configDir)).toEqual(['store.key']);
+  });
+
+  it('is not made a second time beside what the first one has encrypted', async () => {
+    await open().put(RECORD, VALUE);
+    fs.rmSync(path.join(configDir, 'store.key'));
+    const failure = await failureOf(open().put({ ...RECORD, key: `${RECORD.key} again` }, VALUE));
+    expect(failure).toMatchObject({
+      message: 'the key that the stored entries are encrypted with is missing',
+    });
+    expect(readGeneratedKey(configDir)).toBeUndefined();
   });
 
   it('that cannot be written is an error of its folder', async () => {
     vi.spyOn(fs, 'fsyncSync').mockImplementation(() => {
       throw Object.assign(new Error('full'), { code: 'ENOSPC' });
     });
-    expect((await failureOf(generatedKey(configDir)))?.message).toBe(
+    expect((await failureOf(open().check()))?.message).toBe(
       `cannot write to ${configDir}: the disk is full`,
     );
     expect(readGeneratedKey(configDir)).toBeUndefined();
