@@ -225,8 +225,9 @@ function savedSource(run: Run, { record, store }: SavedEntry): CredentialSource 
     const value = await store.get(record);
     if (value !== undefined) return value;
     const message = `The ${label} cannot be read from the ${store.name} store.`;
-    const again = 'if the store key was changed, put the old one back; else log in again';
-    throw new GraphException('NOT_FOUND', message, { hint: [again, { command: 'login' }] });
+    const why = 'if the store key was changed, put the old one back; else forget it';
+    const hint = [why, { command: 'logout' }, 'then', { command: 'login' }];
+    throw new GraphException('NOT_FOUND', message, { hint });
   };
   return { ...saved, kind, label, reference: id, read };
 }

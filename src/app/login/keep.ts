@@ -72,10 +72,9 @@ async function saveGiven(login: Login): Promise<Saved> {
   const fitting = await maskedLike(await connection.listSecrets().catch(() => []), credential.read);
   const named = fitting.length === 1 ? fitting[0]?.alias : undefined;
   const value = await credential.read();
-  const ofName = (await savedAs(login, named ? [{ alias: named }] : [])).filter(
-    (one) => one.store === login.store,
-  );
-  const others = ofName.flatMap(({ record }) => (record.info.id === secretId(value) ? [] : record));
+  const others = (await savedAs(login, named ? [{ alias: named }] : []))
+    .filter(({ store, record }) => store === login.store && record.info.id !== secretId(value))
+    .map(({ record }) => record);
   // The user name is not proven, so one of this name that still works may be another person's.
   const living = await withoutRefused(login, others);
   const alias = living.length > 0 ? undefined : named;
