@@ -118,6 +118,12 @@ export function removeQuietly(file: string): void {
   } catch {}
 }
 
+/** Removes a file that was last written longer ago. */
+export function removeOlder(file: string, ms: number): void {
+  const written = fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs;
+  if (written !== undefined && Date.now() - written > ms) removeQuietly(file);
+}
+
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
 
 const FILE_REASONS: Readonly<Record<string, string>> = {

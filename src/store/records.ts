@@ -6,6 +6,7 @@ import {
   errnoOf,
   parseObject,
   readChecked,
+  removeOlder,
   whyUnreadable,
   writePrivateFile,
 } from '../files/private-files.js';
@@ -36,6 +37,8 @@ const REQUIRED: Readonly<Record<Kind, readonly string[]>> = {
 };
 const KINDS = Object.keys(REQUIRED);
 const RECORD_NAME = /^(?:token|secret|password|login)-[0-9a-f]{32}(?:-[0-9a-f]{12})?\.json$/;
+/** A record that a process has not finished writing, and when it is taken to have been killed. */
+const [UNFINISHED_NAME, UNFINISHED_MS] = [/\.json\.\d+\.[a-z0-9]+\.tmp$/, 10_000];
 
 /** Sorts records so that the newest comes first, and every process has the same order. */
 export function newestFirst(a: StoreRecord, b: StoreRecord): number {
@@ -100,6 +103,9 @@ export function listEntries(
     const message = `${stateDir} cannot be read: ${whyUnreadable(error)}`;
     throw new GraphException('STORE_UNAVAILABLE', message, { hint: keepOthersOut(stateDir, '700') });
   }
+  // It may hold a value, and nothing else would find it.
+  for (const name of names)
+    if (UNFINISHED_NAME.test(name)) removeOlder(path.join(stateDir, name), UNFINISHED_MS);
   const part = of?.key === undefined ? '' : prefixOf(of.store, partsOf(of.key).identity);
   const isOf = ({ key, store }: StoreRecord) =>
     !of || (store === of.store && [undefined, key, partsOf(key).identity].includes(of.key));

@@ -119,6 +119,16 @@ describe('a record', () => {
     expect(listEntries(dir, warn)).toEqual([{ record, sealed: 'x' }]);
   });
 
+  it('that a killed process has not finished goes after ten seconds', () => {
+    const unfinished = `${file()}.1.abcdefgh.tmp`;
+    fs.writeFileSync(unfinished, '{}');
+    listEntries(dir);
+    expect(fs.readdirSync(dir)).toEqual([path.basename(unfinished)]);
+    fs.utimesSync(unfinished, Date.now() / 1000 - 11, Date.now() / 1000 - 11);
+    listEntries(dir);
+    expect(fs.readdirSync(dir)).toEqual([]);
+  });
+
   it('whose file is named as another kind is ignored', () => {
     writeEntry(dir, { record: RECORD });
     fs.renameSync(file(), recordPath(dir, { kind: 'secret', key: 'demo', store: 'file' }));
