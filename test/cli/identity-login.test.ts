@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { type Bench, bench, interruptedAt, type RunOptions, temporaryHome } from '../helpers/cli.js';
 import { configOf, profilesOf, put, stateOf } from '../helpers/home.js';
 import { freePort } from '../helpers/ports.js';
@@ -120,6 +120,29 @@ test('no browser is opened by a program of the working folder', async () => {
     PATH: `:.:${temporaryHome()}`,
   });
   expect([status, stderr]).toEqual([0, expect.stringContaining('Open in a browser to log in: http')]);
+});
+
+// holds: C12.10
+test('the browser gets its address in a file of this user, and in no list of processes', async () => {
+  const s = await scene();
+  const bin = temporaryHome();
+  const seen = path.join(bin, 'seen');
+  const look = `#!/bin/sh\nprintf '%s\\n' "$*" >${seen}.new; stat -c %a "$1" >>${seen}.new; cat "$1" >>${seen}.new; mv ${seen}.new ${seen}\n`;
+  fs.writeFileSync(path.join(bin, 'xdg-open'), look, { mode: 0o755 });
+  const { gsqlUrl, restUrl } = s.sandbox;
+  const logged = s.with(
+    `login --gsql-url ${gsqlUrl} --rest-url ${restUrl} --oidc-issuer ${s.provider.issuer} --oidc-client-id ${CLIENT}`,
+    { env: { DISPLAY: ':7', PATH: `${bin}:${process.env.PATH}` } },
+  );
+  await vi.waitUntil(() => fs.existsSync(seen), { timeout: 20_000 });
+  const [page = '', mode, content = ''] = fs.readFileSync(seen, 'utf8').split('\n');
+  await signInByHttp(/url=([^"]+)/.exec(content)?.[1] ?? '', 'tigergraph');
+  expect({ ...(await logged), page, mode }).toMatchObject({
+    status: 0,
+    page: expect.stringMatching(/^\/.*\/graphcred-login-\d+\.html$/),
+    mode: '600',
+  });
+  expect(fs.existsSync(page)).toBe(false);
 });
 
 // holds: C12.12

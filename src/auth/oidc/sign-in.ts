@@ -1,6 +1,8 @@
+import path from 'node:path';
 import * as openid from 'openid-client';
 import { isSecureUrl } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
+import { removeQuietly, replaceFile } from '../../files/private-files.js';
 import { startProgram } from '../../files/program.js';
 import { hasDesktop, type Ports } from '../../run/ports.js';
 import type { Run } from '../../run/run.js';
@@ -53,6 +55,8 @@ async function byBrowser(
   const nonce = openid.randomNonce();
   const callback = await awaitCallback(oidc.port, state, SIGN_IN_MS);
   const spinner = await run.ports.reporter.spinner();
+  // In a folder that begins with a dot, a browser of a package with its own sandbox could not read it.
+  const page = run.ports.home && path.join(run.ports.home, `graphcred-login-${process.pid}.html`);
   try {
     const url = openid.buildAuthorizationUrl(provider, {
       ...tokenParameters(oidc),
@@ -65,7 +69,7 @@ async function byBrowser(
     });
     if (!isSecureUrl(url.href)) throw badProvider('has a login page that is not https', oidc);
     const address = callback.startAt(url.href);
-    const isOpened = opensBrowser && (await openBrowser(run.ports, address));
+    const isOpened = opensBrowser && (await openBrowser(run.ports, address, page));
     const why = more.prompt ? 'once more, to stay logged in' : 'to log in';
     run.ports.reporter.ask(`${isOpened ? 'Opening a browser' : 'Open in a browser'} ${why}: ${address}`);
     spinner.start('waiting for the browser', SIGN_IN_MS / 1000);
@@ -78,6 +82,7 @@ async function byBrowser(
     const parameters = tokenParameters({ ...oidc, scopes: '' });
     return await openid.authorizationCodeGrant(provider, await callback.arrived, checks, parameters);
   } finally {
+    if (page) removeQuietly(page);
     spinner.stop();
     await callback.close();
   }
@@ -119,13 +124,17 @@ const BROWSERS: Partial<Record<NodeJS.Platform, readonly [program: string, ...ar
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 
-/** Opens a URL in the browser of the desktop, if there is one here. Returns whether it was started. */
-async function openBrowser(ports: Ports, url: string): Promise<boolean> {
-  if (!hasDesktop(ports) || ports.env.SSH_CONNECTION) return false;
+/**
+ * Opens an address in the browser of the desktop, if there is one here. Returns whether it was started. The address is in
+ * a page for this user alone, because everybody may read the arguments of a program.
+ */
+async function openBrowser(ports: Ports, address: string, page: string | undefined): Promise<boolean> {
+  if (!page || !hasDesktop(ports) || ports.env.SSH_CONNECTION) return false;
   const opener = BROWSERS[ports.platform] ?? ['xdg-open'];
   const env = ports.childEnvironment();
   return new Promise<boolean>((resolve) => {
-    const child = startProgram([...opener, url], env, { stdio: 'ignore', detached: true });
+    replaceFile(page, `<!doctype html><meta http-equiv="refresh" content="0;url=${address}">\n`);
+    const child = startProgram([...opener, page], env, { stdio: 'ignore', detached: true });
     child.once('spawn', () => resolve(true));
     child.once('error', () => resolve(false));
     child.unref();
