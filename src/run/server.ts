@@ -68,7 +68,7 @@ async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersi
     if (old && isAway(error)) return old;
     const { code, message, fix } = expected(error);
     if (code !== 'NETWORK') throw error;
-    const giveVersion = 'if only the REST server can be reached, give the version';
+    const giveVersion = 'or, if a firewall lets you reach the REST server alone, give the version';
     const next = [...fix, giveVersion, { setting: 'serverVersion' }];
     throw new GraphException(code, message, {
       fix: namesServer(settings) ? next : hintWithoutServer(run),

@@ -43,7 +43,7 @@ async function readRotation(login: Login, alias: string, next: string) {
   }
   if (other) {
     const why = `The rotation needs the name "${next}", but another secret has it.`;
-    const when = `wait if another machine is rotating it; if "${alias}" still exists and nobody uses "${next}"`;
+    const when = `wait if "${alias}" is being rotated elsewhere; if "${alias}" exists and nobody uses "${next}"`;
     throw new GraphException('ALREADY_EXISTS', why, { hint: [when, { command: `secret drop ${next}` }] });
   }
   if (!present)

@@ -122,11 +122,12 @@ function providerError(run: Run, oidc: OidcClient, error: unknown, proof?: Sensi
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof GraphException) return cause;
   if (error instanceof openid.ResponseBodyError || error instanceof openid.AuthorizationResponseError) {
-    const code = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'an unknown error';
+    const code = /^[a-z_]{1,40}$/.test(error.error) ? error.error : '';
     // The library passes on whatever JSON the provider sent.
     const text: unknown = error.error_description;
     const why = typeof text === 'string' ? redactServerText(text, [proof]).replace(/[.\s]+$/, '') : '';
-    const refused = `The provider ${oidc.issuer} refused: ${code}${why && ` (${why})`}.`;
+    const said = code && why ? `${code} (${why})` : code || why || 'no reason is given';
+    const refused = `The provider ${oidc.issuer} refused: ${said}.`;
     const hint = PROVIDER_HINTS[code] ?? (oidc.isJob ? CLIENT_HINT : undefined);
     return hint ? new GraphException('AUTH_FAILED', refused, { hint }) : notLoggedIn(run, refused);
   }
