@@ -84,17 +84,14 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
 /** Creates the error for a credential that is missing, because a layer is for other servers. @param what a person could give */
 function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphException {
   const { settings, target } = run;
-  const { credential, pair, set, source } = leftOut;
-  // A variable counts no more than the others beside it.
-  const areVariables = set.some(({ level }) => level === 'variable');
-  const options = `--secret-stdin, --jwt-stdin${areVariables ? '' : ', GRAPHCRED_SECRET'}`;
+  const { credential, pair, source } = leftOut;
   const named = namedBy(settings);
   const correct = pair ? '' : `correct the address (${source}), or `;
   const add = pair?.gsqlUrl === target.gsqlUrl && !target.restUrl && `add --rest-url ${pair.restUrl}, or `;
   const typed = ADDRESS_KEYS.flatMap((key) => settings.all[key].filter(({ level }) => level === 'flag'));
   const labels = typed.map(({ label }) => label).join(' and ');
   const leave = named?.level === 'flag' ? `${add || ''}leave ${labels} out, or ` : correct;
-  const give = `${leave}give a credential for ${target.gsqlUrl}: --username with --password-stdin; or ${options}`;
+  const give = `${leave}give a credential for ${target.gsqlUrl}: --username with --password-stdin; or --secret-stdin, --jwt-stdin`;
   const hint = [give, ...setButEmpty(emptyVariables(run))];
   const message = credential
     ? `${credential.label} is for ${describePair(pair, target)}, and not for ${describePair(target, pair)}.`

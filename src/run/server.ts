@@ -66,13 +66,12 @@ async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersi
     // While the server cannot be reached, a cached token stays usable.
     const old = isAnew ? undefined : knownVersion(run);
     if (old && isAway(error)) return old;
-    const { code, message, fix } = expected(error);
+    const { code, message, fix: own } = expected(error);
     if (code !== 'NETWORK') throw error;
     const giveVersion = 'or, if a firewall lets you reach the REST server alone, give the version';
-    const next = [...fix, giveVersion, { setting: 'serverVersion' }];
-    throw new GraphException(code, message, {
-      fix: namesServer(settings) ? next : hintWithoutServer(run),
-    });
+    const next = [...own, giveVersion, { setting: 'serverVersion' }];
+    const fix = namesServer(settings) ? next : hintWithoutServer(run);
+    throw new GraphException(code, message, { fix });
   }
 }
 

@@ -33,16 +33,14 @@ export const ACTIONS = {
   suspended: () => page(RESTPP.suspended),
 };
 
-const COUNT = { least: 1, most: Number.POSITIVE_INFINITY, rule: 'nth and times are whole numbers from 1 up' };
-
-const NUMBERS = {
-  nth: COUNT,
-  times: COUNT,
-  // A timer of Node counts no further.
-  ms: { least: 0, most: 2 ** 31 - 1, rule: 'ms is a whole number of milliseconds, 2147483647 at most' },
-  seconds: { least: -1e11, most: 1e11, rule: 'seconds is a whole number' },
-  status: { least: 200, most: 599, rule: 'status is a number from 200 to 599' },
-} as const;
+/** The least and the most. A timer of Node counts no further than that of `ms`. */
+const NUMBERS: Readonly<Record<string, readonly [least: number, most: number]>> = {
+  nth: [1, 1e9],
+  times: [1, 1e9],
+  ms: [0, 2 ** 31 - 1],
+  seconds: [-1e11, 1e11],
+  status: [200, 599],
+};
 const WORDS = ['route', 'action', 'header', 'body'];
 
 /** Reads a fault: `key=value` pairs with commas; `body` takes the rest as it is. Throws an Error of one sentence. */
@@ -68,10 +66,10 @@ export function parseFault(spec: string): Fault {
 function checkFault(fault: Fault): Fault {
   if (!Object.hasOwn(ACTIONS, fault.action))
     throw new Error(`In a fault, action is one of ${Object.keys(ACTIONS).join(', ')}.`);
-  for (const [name, { least, most, rule }] of Object.entries(NUMBERS)) {
-    const value = fault[name as keyof typeof NUMBERS];
-    if (value !== undefined && !(Number.isInteger(value) && value >= least && value <= most))
-      throw new Error(`In a fault, ${rule}.`);
+  for (const [name, [least, most]] of Object.entries(NUMBERS)) {
+    const value = Number(fault[name as keyof Fault] ?? least);
+    if (!(Number.isInteger(value) && value >= least && value <= most))
+      throw new Error(`In a fault, ${name} is a whole number from ${least} to ${most}.`);
   }
   if (fault.header !== undefined && !/^[A-Za-z0-9-]+:[\t\x20-\x7e]*$/.test(fault.header))
     throw new Error('In a fault, header is written Name: value.');

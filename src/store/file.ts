@@ -81,17 +81,11 @@ async function generatedKey({ configDir, stateDir }: StoreOptions): Promise<Buff
   try {
     const made = readGeneratedKey(configDir);
     if (made) return made;
-    if (listEntries(stateDir, undefined, { store: 'file', key: undefined }).length > 0)
-      throw new GraphException(
-        'STORE_UNAVAILABLE',
-        'the key that the stored entries are encrypted with is missing',
-        {
-          hint: [
-            'put it back (GRAPHCRED_STORE_KEY, or store.key in the config folder); if it is lost',
-            { command: 'logout --all' },
-          ],
-        },
-      );
+    if (listEntries(stateDir, undefined, { store: 'file', key: undefined }).length > 0) {
+      const lost = 'put it back (GRAPHCRED_STORE_KEY, or store.key in the config folder); if it is lost';
+      const hint = [lost, { command: 'logout --all' }];
+      throw new GraphException('STORE_UNAVAILABLE', 'the key of the stored entries is missing', { hint });
+    }
     const key = process.getBuiltinModule('node:crypto').randomBytes(32);
     writePrivateFile(file, `${key.toString('base64')}\n`);
     return key;

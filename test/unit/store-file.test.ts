@@ -238,7 +238,7 @@ describe('the file of the key', () => {
     fs.rmSync(path.join(configDir, 'store.key'));
     const failure = await failureOf(open().put({ ...RECORD, key: `${RECORD.key} again` }, VALUE));
     expect(failure).toMatchObject({
-      message: 'the key that the stored entries are encrypted with is missing',
+      message: 'the key of the stored entries is missing',
     });
     expect(readGeneratedKey(configDir)).toBeUndefined();
   });
@@ -247,9 +247,7 @@ describe('the file of the key', () => {
     vi.spyOn(fs, 'fsyncSync').mockImplementation(() => {
       throw Object.assign(new Error('full'), { code: 'ENOSPC' });
     });
-    expect((await failureOf(open().check()))?.message).toBe(
-      `cannot write to ${configDir}: the disk is full`,
-    );
+    expect((await failureOf(open().check()))?.message).toBe(`cannot write to ${configDir}: the disk is full`);
     expect(readGeneratedKey(configDir)).toBeUndefined();
     expect(fs.readdirSync(configDir)).toEqual([]);
   });

@@ -68,17 +68,27 @@ async function keepPassword({ run, store, credential }: Login): Promise<Saved> {
 
 /** Saves a secret that was given, under its alias where the server's list tells it. Where it cannot log in, there is no list. */
 async function saveGiven(login: Login): Promise<Saved> {
-  const { connection, credential } = login;
+  const { run, store, connection, credential } = login;
+  const value = await credential.read();
+  const id = secretId(value);
+  const servers = await serversInForce(run);
+  const same = (await savedForServer(login))
+    .filter(({ record: { info } }) => info.id === id && isSamePair(info, servers))
+    .filter((one) => one.store === store);
+  // It is saved once: for its user, where that is known.
+  const isOfUser = same.some(({ record }) => record.info.username !== undefined);
+  if (isOfUser && credential.username === undefined) return { saved: id };
   const fitting = await maskedLike(await connection.listSecrets().catch(() => []), credential.read);
   const named = fitting.length === 1 ? fitting[0]?.alias : undefined;
-  const value = await credential.read();
   const others = (await savedAs(login, named ? [{ alias: named }] : []))
-    .filter(({ store, record }) => store === login.store && record.info.id !== secretId(value))
+    .filter((one) => one.store === store && one.record.info.id !== id)
     .map(({ record }) => record);
   // The user name is not proven, so one of this name that still works may be another person's.
   const living = await withoutRefused(login, others);
   const alias = living.length > 0 ? undefined : named;
-  const id = await saveSecret(login, value, { alias });
+  await saveSecret(login, value, { alias });
+  if (!isOfUser && credential.username !== undefined)
+    for (const { record } of same) await store.delete(record.key);
   // Without a user name, another person's secret may have the same alias.
   return { saved: credential.username === undefined ? id : (alias ?? id) };
 }

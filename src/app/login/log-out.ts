@@ -60,8 +60,7 @@ async function nothingStored(run: Run, store: Store, everything: boolean, all: r
   if (owners.size > 1 && namesNobody(await profileOwner(run)))
     return severalUsers(run.target.gsqlUrl, owners, byName);
   await run.stores.requireReadable(everything ? undefined : store);
-  const { username } = run.settings;
-  const whose = username === undefined ? 'this profile' : `"${username}"`;
+  const whose = run.settings.username ?? 'this profile';
   const which = everything ? '' : ` of ${whose} for ${run.target.gsqlUrl}`;
   const hint = ['to make sure', { command: 'token list' }];
   const none = `No saved credentials or tokens${which} ${run.stores.place}.`;

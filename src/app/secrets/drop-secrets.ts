@@ -15,18 +15,15 @@ export async function planDrop(login: Login, aliases: readonly string[], skipsUn
   const masks = new Map<string, string>();
   if (odd.length > 0 || needsMasks || mayDropLogin)
     for (const { alias, masked } of await login.connection.listSecrets()) masks.set(alias, masked);
-  const unknown = odd.find((alias) => !masks.has(alias));
-  if (unknown !== undefined && !skipsUnknown) throw noAlias(aliases, aliases.indexOf(unknown));
+  // The word itself is not repeated, since it may be a credential.
+  if (!skipsUnknown && odd.some((alias) => !masks.has(alias)))
+    throw usageError('A name is not in the list of secrets; nothing was dropped.', [
+      'see the secrets',
+      { command: 'secret list' },
+    ]);
   const secrets = aliases.map((alias) => ({ alias, masked: masks.get(alias) }));
   const own = await maskedLike(kind === 'secret' ? secrets : [], read);
   return [...secrets.filter((one) => !own.includes(one)), ...own];
-}
-
-/** The word itself is not repeated, since it may be a credential. */
-function noAlias(aliases: readonly string[], at: number): GraphException {
-  const which = aliases.length === 1 ? 'The name' : `Name ${at + 1} of ${aliases.length}`;
-  const message = `${which} is not in the list of secrets; nothing was dropped.`;
-  return usageError(message, ['see the secrets', { command: 'secret list' }]);
 }
 
 /** Drops secrets on the server, and deletes what is stored of them here. */

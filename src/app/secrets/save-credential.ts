@@ -1,5 +1,4 @@
 import { ownerInfo, secretId } from '../../auth/credential.js';
-import { isSamePair } from '../../core/endpoints.js';
 import { Sensitive } from '../../core/sensitive.js';
 import { graphOf, type Run } from '../../run/run.js';
 import { serversInForce } from '../../run/server.js';
@@ -20,25 +19,14 @@ export async function tryStore({ ports, stores }: Run, store: Store): Promise<vo
   for (const { key } of await store.list()) if (key.startsWith(TRIAL)) await store.delete(key);
 }
 
-/**
- * Stores a secret for the pair, the owner and the graph of a login, and returns its id. It replaces no other secret. The
- * same one is stored once: where its user is known, for that user.
- */
+/** Stores a secret for the pair, the owner and the graph of a login, and returns its id. It replaces no other secret. */
 export async function saveSecret({ run, store, credential }: Login, value: Sensitive, names: Names) {
   const graph = graphOf(run);
   const id = secretId(value);
-  const servers = await serversInForce(run);
-  const same = (await store.list()).filter(
-    ({ kind, info }) =>
-      kind === 'secret' && info.id === id && info.graph === (graph ?? null) && isSamePair(info, servers),
-  );
-  const ofUser = same.some(({ info }) => info.username !== undefined);
-  if (ofUser && credential.username === undefined) return id;
   const key = `${id} of ${credential.owner} for ${graph === undefined ? 'any graph' : `graph ${graph}`}`;
   const known = Object.fromEntries(Object.entries(names).filter(([, name]) => name !== undefined));
   const info = { graph: graph ?? null, id, ...ownerInfo(credential), ...known };
   await saveCredential(run, store, { kind: 'secret', key, info }, value);
-  for (const one of ofUser || credential.username === undefined ? [] : same) await store.delete(one.key);
   return id;
 }
 

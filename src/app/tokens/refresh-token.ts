@@ -1,6 +1,6 @@
 import { pickCredential } from '../../auth/choose.js';
 import { connect } from '../../auth/connect.js';
-import { expected, GraphException, type Hint } from '../../core/errors.js';
+import { expected, GraphException, type Hint, whyFailed } from '../../core/errors.js';
 import { tokenFromStdin } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
 import { findVersion } from '../../run/server.js';
@@ -32,10 +32,7 @@ export async function refreshToken(run: Run): Promise<Token> {
   const cache = held ? cacheOf(own, held.record) : own;
   const newest = async () => given ?? (await firstReadable(await ownTokens(cache)))?.token;
   const found = await newest();
-  if (!found) {
-    await run.stores.requireReadable(store);
-    throw noStoredToken();
-  }
+  if (!found) throw (await whyFailed(run.stores.requireReadable(store))) ?? noStoredToken();
   const connected = await connect(run, credential);
   // Those who refresh tokens of the pair take turns, whoever they are, and none that is found ends the wait.
   const turns = { ...cache, identity: { ...cache.identity, principal: '', graph: undefined, lifetime: 0 } };

@@ -56,7 +56,6 @@ async function runBeside(sandbox: Sandbox, invocation: Invocation): Promise<numb
     XDG_STATE_HOME: state,
     XDG_CONFIG_HOME: state,
     GRAPHCRED_STORE: 'file',
-    GRAPHCRED_STORE_KEY: process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64'),
     GRAPHCRED_REST_URL: sandbox.restUrl,
     GRAPHCRED_GSQL_URL: sandbox.gsqlUrl,
     GRAPHCRED_GRAPH: sandbox.graph,
