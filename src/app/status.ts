@@ -1,4 +1,3 @@
-import path from 'node:path';
 import { findCredential, ownerOfLabel } from '../auth/choose.js';
 import { connect } from '../auth/connect.js';
 import { settingText } from '../config/settings.js';
@@ -17,7 +16,7 @@ type StatusText = 'gsqlUrl' | 'restUrl' | 'graph' | 'username' | 'provider' | 's
 export interface Status extends Readonly<Partial<Record<StatusText, string | undefined>>> {
   readonly profile: string;
   readonly chosenBy: string;
-  /** The config file in force, unless it is that which `login` writes. */
+  /** The config file in force, unless it is that of the user, which `login` writes. */
   readonly file?: string | undefined;
   readonly host: string;
   readonly credential?: { readonly kind: string; readonly source: string } | undefined;
@@ -74,12 +73,11 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
 
 function describeSettings(run: Run, store: Store): Status {
   const { settings, target, stores } = run;
-  const own = stores.configDir && path.join(stores.configDir, 'config.');
   return {
     ...UNKNOWN,
     profile: settings.profile.name,
     chosenBy: settings.profile.source,
-    file: own && settings.file?.path.startsWith(own) ? undefined : settings.file?.path,
+    file: settings.file?.place === 'user' ? undefined : settings.file?.path,
     host: target.host,
     gsqlUrl: target.gsqlUrl,
     restUrl: target.restUrl,

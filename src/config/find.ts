@@ -7,6 +7,7 @@ import { shellWord } from '../files/shell-word.js';
 import { configError } from './errors.js';
 import {
   type ConfigKey,
+  type ConfigLocation,
   isLiteralCredential,
   type LoadedFile,
   RUNS_OR_READS,
@@ -22,11 +23,6 @@ const USER_NAMES = ['config.json', 'config.yaml', 'config.yml'] as const;
 const MAX_CONFIG_BYTES = 1_000_000;
 /** The value of `--config` that leaves project files out. */
 export const NO_PROJECT_FILE = 'none';
-
-export interface ConfigLocation {
-  readonly path: string;
-  readonly place: 'named' | 'project' | 'home' | 'user';
-}
 
 export type ConfigText = Awaited<ReturnType<typeof readConfig>>;
 
@@ -236,5 +232,5 @@ export async function loadConfig(read: ConfigText): Promise<LoadedFile> {
   const namesOne = place === 'named' && set.some(([key]) => RUNS_OR_READS.includes(key));
   const problem = namesOne ? problemOfConfig(read) : undefined;
   if (problem) throw refused(problem);
-  return { path: file, stat, config, showsCredential: access !== 'none' };
+  return { path: file, place, stat, config, showsCredential: access !== 'none' };
 }

@@ -150,8 +150,12 @@ export function defaultWith(config: ConfigFile | undefined, name: string): strin
   return defaultProfileOf(config) ?? (isFirst || name === 'default' ? name : undefined);
 }
 
-export interface LoadedFile {
+export interface ConfigLocation {
   readonly path: string;
+  readonly place: 'named' | 'project' | 'home' | 'user';
+}
+
+export interface LoadedFile extends ConfigLocation {
   readonly stat: fs.Stats;
   readonly config: ConfigFile;
   /** Whether other users of this machine can read a credential that is written in it, of whichever profile. */

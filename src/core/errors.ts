@@ -74,10 +74,7 @@ export class GraphException extends Error {
   }
 }
 
-/**
- * What is known about an error besides its code and message: fields of `GraphException`, each absent when not known. The
- * hint is given as it is printed, with commands and options.
- */
+/** What is known about an error besides code and message: fields of `GraphException`. The hint is given as it is printed. */
 export type ErrorDetails = {
   -readonly [Field in Exclude<keyof GraphException, keyof Error | 'code' | 'toJSON' | 'hint' | 'option'>]?:
     | GraphException[Field]

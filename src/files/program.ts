@@ -76,10 +76,7 @@ function variable(env: Environment, name: string): string | undefined {
   return Object.entries(env).find(([key]) => key.toUpperCase() === name)?.[1];
 }
 
-/**
- * Returns the arguments by which cmd.exe runs a batch file. Between double quotes a quote, a percent sign, a line end and
- * (where the file turns that on) an exclamation mark keep their meaning.
- */
+/** Returns the arguments by which cmd.exe runs a batch file. Between double quotes `"`, `%`, `!` and line ends keep their meaning. */
 function argumentsOfCmd(file: string, args: readonly string[]): string[] {
   const at = [file, ...args].findIndex((word) => /["%!\r\n\0]/.test(word));
   if (at !== -1) {

@@ -9,11 +9,7 @@ type Flags = Readonly<Record<string, unknown>>;
 
 // Each of these throws an Error with one clear sentence, which repeats no secret.
 
-/**
- * Reads the options of a command line.
- * @param ports of the REST and the GSQL server
- * @param anyPort whether one that is not given is a free one
- */
+/** Reads the options of a command line. @param ports of the REST and the GSQL server @param anyPort whether one not given is a free one */
 export function optionsOf(flags: Flags, ports: readonly (number | undefined)[], anyPort: boolean) {
   const [rest, gsql] = ports;
   const text = (name: string) => flags[name] as string | undefined;

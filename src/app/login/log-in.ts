@@ -47,11 +47,7 @@ async function adviceUnsaved(store: Store): Promise<Hint> {
   return ['the password is not kept; to work without typing it', ...instead, ...orSave];
 }
 
-/**
- * Returns the store of a login, and tests it if something is to be saved or it was typed. If it cannot be used, a person is
- * asked for leave to use files, before anything else.
- * @param what names what is saved in any case; USAGE where that cannot be
- */
+/** Returns the tested store of a login; where it fails, a person may choose files. @param what names what must be saved; USAGE if it cannot be */
 export async function usableStore(run: Run, what: string | undefined): Promise<Store> {
   const { ports, stores } = run;
   const { canPrompt, prompter, reporter } = ports;

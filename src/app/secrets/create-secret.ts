@@ -9,7 +9,7 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
   const { run, connection, credential } = login;
   run.ports.interruption.begin();
   const made = await connection.createSecret(wanted, { withAlias: true }).catch((error) => {
-    throw withNextStep(login, error, wanted);
+    throw withNextStep(error, wanted);
   });
   const [[alias, secret]] = Object.entries(made) as [[string, string]];
   const value = new Sensitive(secret);
@@ -32,12 +32,8 @@ export async function createSecret(login: Login, wanted: string | undefined, sav
 }
 
 /** Names the alias in the hint of an error, and says that the server may hold a secret whose value is lost. */
-function withNextStep({ run, credential }: Login, error: unknown, alias = ''): unknown {
+function withNextStep(error: unknown, alias = ''): unknown {
   const { code, message, fix, ambiguous } = expected(error);
-  if (code === 'PERMISSION_DENIED' && credential.kind !== 'password' && run.settings.secretsOf === undefined)
-    return new GraphException(code, message, {
-      hint: [...fix, 'or save your password', { command: 'login --save-password' }],
-    });
   if (code === 'ALREADY_EXISTS')
     return new GraphException(code, message, { hint: [...fix, { command: `secret rotate ${alias}` }] });
   if (!ambiguous) return error;

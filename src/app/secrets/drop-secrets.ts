@@ -5,6 +5,8 @@ import { mayConcernOne } from '../tokens/revoker.js';
 import { forgetterOf, revokeTokensOf } from './minted-tokens.js';
 import { isNamed, type Listed, maskedLike, savedForServer } from './saved-secrets.js';
 
+const SEE: Hint = ['see the secrets', { command: 'secret list' }];
+
 /** Returns the secrets to drop. The one that logs in comes last: the others can be dropped only as long as it works. */
 export async function planDrop(login: Login, aliases: readonly string[], skipsUnknown: boolean) {
   const odd = aliases.filter((alias) => !isPlainAlias(alias));
@@ -17,10 +19,7 @@ export async function planDrop(login: Login, aliases: readonly string[], skipsUn
     for (const { alias, masked } of await login.connection.listSecrets()) masks.set(alias, masked);
   // The word itself is not repeated, since it may be a credential.
   if (!skipsUnknown && odd.some((alias) => !masks.has(alias)))
-    throw usageError('A name is not in the list of secrets; nothing was dropped.', [
-      'see the secrets',
-      { command: 'secret list' },
-    ]);
+    throw usageError('A name is not in the list of secrets; nothing was dropped.', SEE);
   const secrets = aliases.map((alias) => ({ alias, masked: masks.get(alias) }));
   const own = await maskedLike(kind === 'secret' ? secrets : [], read);
   return [...secrets.filter((one) => !own.includes(one)), ...own];
@@ -62,8 +61,7 @@ export async function dropEach(login: Login, aliases: readonly string[]) {
   const missing = done.missing.length > 0 ? ` No such secret: ${done.missing.join(', ')}.` : '';
   const rest = others.length > 0 ? ` Not tried: ${others.join(', ')}.${missing}` : missing;
   const code = succeeded.length > 0 ? 'PARTIAL' : cause.code;
-  const hint: Hint = ['see what is left', { command: 'secret list' }];
-  return { ...done, failure: new GraphException(code, message + rest, { hint }) };
+  return { ...done, failure: new GraphException(code, message + rest, { hint: SEE }) };
 }
 
 export async function dropOne({ run, connection }: Login, alias: string): Promise<'dropped' | 'missing'> {

@@ -1,12 +1,6 @@
 import { sourcesInSettings } from '../../auth/credential.js';
-import {
-  type ConfigLocation,
-  findConfigs,
-  loadConfig,
-  readConfig,
-  whyNotTrusted,
-} from '../../config/find.js';
-import { type LoadedFile, tablesOf, variableIn } from '../../config/keys.js';
+import { findConfigs, loadConfig, readConfig, whyNotTrusted } from '../../config/find.js';
+import { type ConfigLocation, type LoadedFile, tablesOf, variableIn } from '../../config/keys.js';
 import { settingsOfFile } from '../../config/settings.js';
 import { expected, GraphException } from '../../core/errors.js';
 import { maskSecret } from '../../core/redact.js';

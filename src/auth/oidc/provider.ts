@@ -84,10 +84,7 @@ async function clientProof(run: Run, oidc: OidcClient): Promise<Sensitive | unde
   throw new GraphException('BAD_RESPONSE', why, { hint });
 }
 
-/**
- * Returns a `fetch` for the library that obeys the run's time limit, proxy and certificates, and neither follows
- * redirects nor sends anything that others can read on the way.
- */
+/** Returns a `fetch` with the run's time limit, proxy and certificates. It follows no redirect, and sends nothing that others can read. */
 function fetchFor(run: Run): openid.CustomFetch {
   return async (address, { method, headers, body, signal }) => {
     const url = new URL(address);

@@ -105,10 +105,7 @@ const FAILURES = {
 
 export type FailureKind = keyof typeof FAILURES;
 
-/**
- * Explains why no answer came. The error names method, path and address, and nothing else of the request.
- * @param timeoutMs the limit that ended it, which is what a person can change
- */
+/** Explains why no answer came, and names method, path and address alone. @param timeoutMs the limit that a person can change */
 export function describeFailure(request: HttpRequest, failure: unknown, timeoutMs: number): GraphException {
   const asked = what(request);
   if (!(failure instanceof TransportFailure))
