@@ -60,22 +60,28 @@ test('a given secret is saved without an alias if the server does not list the s
   expect(profilesOf(home).dev).toMatchObject({ secretAlias: secretId(new Sensitive(stdin)) });
 });
 
-test('a secret that two profiles name is saved once, rotated for both, and gone for both after a logout', async () => {
-  const { run } = await bench({ serverVersion: '3.2.0' });
-  const stdin = (await run('secret create mine')).stdout.trim();
-  const env = { GRAPHCRED_PASSWORD: '' };
-  expect(await run('login -p named --secret-stdin', { stdin, env })).toMatchObject({ status: 0 });
-  const nameless = { ...env, GRAPHCRED_USERNAME: '' };
-  expect(await run('login -p nameless --secret-stdin', { stdin, env: nameless })).toMatchObject({
-    status: 0,
-  });
-  expect(await run('secret rotate mine -p nameless')).toMatchObject({ status: 0 });
-  for (const profile of ['named', 'nameless'])
-    expect(await run(`token get -p ${profile}`, { env: nameless })).toMatchObject({ status: 0 });
-  await run('logout -p nameless', { env: nameless });
-  for (const profile of ['named', 'nameless'])
-    expect(await run(`token get -p ${profile}`, { env: nameless })).toMatchObject({ status: 2 });
-});
+test.each([
+  ['named', 'nameless'],
+  ['nameless', 'named'],
+])(
+  'a secret of two profiles is saved once, rotated for both and gone for both: %s, then %s',
+  async (...profiles) => {
+    const { run, json } = await bench({ serverVersion: '3.2.0' });
+    const stdin = (await run('secret create mine')).stdout.trim();
+    const own = { GRAPHCRED_PASSWORD: '' };
+    const nameless = { ...own, GRAPHCRED_USERNAME: '' };
+    for (const profile of profiles) {
+      const env = profile === 'named' ? own : nameless;
+      expect(await run(`login -p ${profile} --secret-stdin`, { stdin, env })).toMatchObject({ status: 0 });
+    }
+    expect(await run('secret rotate mine -p nameless')).toMatchObject({ status: 0 });
+    for (const profile of profiles)
+      expect(await run(`token get -p ${profile}`, { env: nameless })).toMatchObject({ status: 0 });
+    expect(await json('logout -p nameless --yes', { env: nameless })).toMatchObject({ forgotten: 2 });
+    for (const profile of profiles)
+      expect(await run(`token get -p ${profile}`, { env: nameless })).toMatchObject({ status: 2 });
+  },
+);
 
 test('login without a home folder is an error before anything is sent with a credential', async () => {
   const { run } = await bench();

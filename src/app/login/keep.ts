@@ -76,8 +76,9 @@ async function saveGiven(login: Login): Promise<Saved> {
     .filter(({ record: { info } }) => info.id === id && isSamePair(info, servers))
     .filter((one) => one.store === store);
   // It is saved once: for its user, where that is known.
-  const isOfUser = same.some(({ record }) => record.info.username !== undefined);
-  if (isOfUser && credential.username === undefined) return { saved: id };
+  const isNameless = ({ username }: Login['credential'] | SecretRecord['info']) => username === undefined;
+  for (const { record } of isNameless(credential) ? same : [])
+    if (!isNameless(record.info) && (await store.get(record))) return { saved: id };
   const fitting = await maskedLike(await connection.listSecrets().catch(() => []), credential.read);
   const named = fitting.length === 1 ? fitting[0]?.alias : undefined;
   const others = (await savedAs(login, named ? [{ alias: named }] : []))
@@ -87,8 +88,8 @@ async function saveGiven(login: Login): Promise<Saved> {
   const living = await withoutRefused(login, others);
   const alias = living.length > 0 ? undefined : named;
   await saveSecret(login, value, { alias });
-  if (!isOfUser && credential.username !== undefined)
-    for (const { record } of same) await store.delete(record.key);
+  for (const { record } of isNameless(credential) ? [] : same)
+    if (isNameless(record.info)) await store.delete(record.key);
   // Without a user name, another person's secret may have the same alias.
   return { saved: credential.username === undefined ? id : (alias ?? id) };
 }
