@@ -62,8 +62,8 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const hasToken = settings.profile.source !== '--profile' && ports.env.TG_API_TOKEN;
   const mints = purpose === 'mint';
   const hints = [
-    ...(namesServer(settings) ? [] : hintWithoutServer(run)),
     ...setButEmpty(emptyVariables(run)),
+    ...(namesServer(settings) ? [] : hintWithoutServer(run)),
     missing && 'check the name of the secret, or log in again',
     `${missing ? 'or ' : ''}${how}`,
     mints && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET or GRAPHCRED_SECRET_FILE`,

@@ -68,7 +68,8 @@ async function setOrAskedVersion(run: Run, isAnew: boolean): Promise<ServerVersi
     if (old && isAway(error)) return old;
     const { code, message, fix: own } = expected(error);
     if (code !== 'NETWORK') throw error;
-    const giveVersion = 'or, if a firewall lets you reach the REST server alone, give the version';
+    const giveVersion =
+      'or, if a firewall lets only the REST server through, give the version of the database';
     const next = [...own, giveVersion, { setting: 'serverVersion' }];
     const fix = namesServer(settings) ? next : hintWithoutServer(run);
     throw new GraphException(code, message, { fix });

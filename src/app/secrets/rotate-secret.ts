@@ -81,6 +81,8 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
   const { old, next, begun, renewed } = rotation;
   const { version, run } = login;
   let meanwhile = begun;
+  /** Whether the old value still works, and the new one is used nowhere. */
+  let isUnused = begun === undefined;
   // When the time is over, another run goes on. Each run does at least one step.
   const checkTime = () => run.time.deadline.check();
   try {
@@ -90,6 +92,7 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
     if (value === undefined) {
       current = await proven(current, meanwhile);
       if (!begun) checkTime();
+      isUnused = false;
       await dropListed(current, old);
       const end = version.tokensOutliveSecret ? 'live until they expire, unless revoked' : 'have ended';
       run.ports.reporter.note(`tokens made from the old value of "${old.alias}" ${end}`);
@@ -104,8 +107,10 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
     if (meanwhile === undefined && !ambiguous) throw error;
     const resume = `to finish the rotation of "${old.alias}"`;
     const lost = `a secret "${next}" may have been made, but its value is lost; drop it`;
+    const drop = { command: `secret drop ${next} --ignore-missing` };
     const again = [
-      ...(meanwhile ? [] : [lost, { command: `secret drop ${next} --ignore-missing` }]),
+      ...(meanwhile ? [] : [lost, drop]),
+      ...(code === 'AUTH_FAILED' && isUnused ? ['then drop the new one', drop] : []),
       ...[resume, { command: `secret rotate ${old.alias}` }],
     ];
     throw new GraphException(code, message, { hint: retryable ? again : [...fix, ...again] });
