@@ -225,7 +225,7 @@ function savedSource(run: Run, { record, store }: SavedEntry): CredentialSource 
     const value = await store.get(record);
     if (value !== undefined) return value;
     const message = `The ${label} cannot be read from the ${store.name} store.`;
-    const why = 'if the store key was changed, put the old one back; else forget it';
+    const why = 'if the store key was changed, undo that; else delete what is saved';
     const hint = [why, { command: 'logout' }, 'then', { command: 'login' }];
     throw new GraphException('NOT_FOUND', message, { hint });
   };

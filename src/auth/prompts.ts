@@ -71,7 +71,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
     ...(hasToken && mints ? ['to use the token itself', { command: 'api /PATH' }] : []),
     mints &&
       settings.tokenLabel &&
-      `a stored token of "${settings.tokenLabel}" must be of this graph and --lifetime, and live for --min-ttl`,
+      `a stored token of "${settings.tokenLabel}" must fit this graph and --lifetime, with --min-ttl left`,
   ];
   const why = ports.canPrompt ? '' : `, and ${ports.whyNotAsked}`;
   const cannot = mints ? 'get another token' : 'log in here';
@@ -126,7 +126,7 @@ export async function askGraph(run: Run): Promise<void> {
 
 /** Asks for the password of a user at the server in force. @param ifEmpty what Enter alone means, if it is an answer */
 export function askPassword({ ports, target }: Run, username: string, ifEmpty?: string): Promise<Sensitive> {
-  const note = ifEmpty === undefined ? '' : ` (Enter: ${ifEmpty})`;
+  const note = ifEmpty === undefined ? '' : ` (empty: ${ifEmpty})`;
   const question = `Password of ${username} at ${target.gsqlUrl}${note}`;
   return ports.prompter.hidden(question, { optional: ifEmpty !== undefined });
 }

@@ -94,7 +94,7 @@ export function assignment(name: string, value: string, shell = 'sh'): string {
 export function fileOption({ ctx, flags }: Invocation, name: string): string {
   const file = path.resolve(ctx.cwd, flags[name] as string);
   if (isReplaceable(file)) return file;
-  throw usageError(`--${name} must be a regular file: ${file}`, `give --${name} a file that may be replaced`);
+  throw usageError(`--${name} must be a regular file: ${file}`, 'give a file, no link, folder or pipe');
 }
 
 /** Prints the command that masks the token, and only then writes the token where later steps find it. */

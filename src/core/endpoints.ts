@@ -55,7 +55,7 @@ export function knownServers(endpoints: Endpoints, refuse = refuseOption): Pair 
   const gsqlUrl = service === undefined ? hostUrl(base, gsqlPort) : base;
   if (rest !== undefined) return { gsqlUrl, restUrl: normalizeBaseUrl(rest, 'restUrl', refuse) };
   if (host !== undefined && new URL(host).hostname !== new URL(gsqlUrl).hostname)
-    throw refuse('host', 'and gsqlUrl are for different hosts', 'leave one of them out, or add restUrl');
+    throw refuse('host', 'is not the host of gsqlUrl', 'leave one of them out, or add restUrl');
   if (Number(portOf(gsqlUrl)) === restPort) return { gsqlUrl, restUrl: `${gsqlUrl}/restpp` };
   return { gsqlUrl, restUrl: endpoints.restPort === undefined ? undefined : hostUrl(gsqlUrl, restPort) };
 }

@@ -13,7 +13,7 @@ export async function mintInUnit(session: ServerSession, protocol: Protocol, opt
   const mint = (unit: 's' | 'ms') => protocol.mint(session, secret, lifetime, unit);
   const revoke = async ({ token, grantedSeconds }: MintedToken) => {
     const why = await whyFailed(protocol.deleteToken(session, session.tokenOr(token, 'delete'), secret));
-    const what = `the server made one token too many, which lives ${grantedSeconds} s`;
+    const what = `a token that is not needed was made, is valid for ${grantedSeconds} s`;
     if (why) onWarning?.(`${what} and could not be revoked: ${why.message}`);
   };
   const first = await mint(lifetimeUnit);

@@ -132,8 +132,8 @@ const FILE_REASONS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
-  ENOTDIR: 'there is a file where the folder should be',
-  EEXIST: 'there is a file where the folder should be',
+  ENOTDIR: 'a folder in its path is a file instead',
+  EEXIST: 'a folder in its path is a file instead',
   ENOENT: 'there is no such folder',
   ELOOP: 'it is a symbolic link',
 };

@@ -51,7 +51,7 @@ export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefine
 
 /** Says what helps first when the server refuses `TG_API_TOKEN`. */
 export function refusedVariable({ code, message }: GraphException): GraphException {
-  const exec = 'if graphcred exec has set it: token get --fresh with the same --lifetime, then exec again';
+  const exec = 'if graphcred exec has set it, run token get --fresh with its --lifetime, then exec again';
   const hint = `unset TG_API_TOKEN, so that a stored or new token is used; ${exec}`;
   return new GraphException(code, message, { hint });
 }

@@ -211,7 +211,7 @@ function recordedStore(file: string): StoreName | undefined {
   const name = 'text' in checked ? checked.text.trim() : '';
   const known = STORE_NAMES.find((one) => one === name);
   if (known) return known;
-  const why = 'why' in checked ? checked.why : 'it holds another word';
+  const why = 'why' in checked ? checked.why : 'it names no store';
   const message = `${file}, which names the store in use, cannot be read: ${why}.`;
   const choose = 'remove it, and choose a store again';
   throw new GraphException('STORE_UNAVAILABLE', message, {

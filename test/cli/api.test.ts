@@ -56,14 +56,14 @@ test.each(['3.10.1', '4.1.2'])(
     const env = { GRAPHCRED_REST_URL: sandbox.gsqlUrl, TG_API_TOKEN: 'token' };
     sandbox.addFault({ action: 'status', status: 404, route: 'GET /echo', body: '' });
     const { status, stderr } = await run('api /echo', { env });
-    expect([status, stderr]).toEqual([3, expect.stringContaining('on 4.x add /restpp to it')]);
+    expect([status, stderr]).toEqual([3, expect.stringContaining('on 4.x add /restpp to the REST URL')]);
   },
 );
 
 test('a new token of a 4.x server whose REST URL is the GSQL server’s comes with a warning', async () => {
   const { run, sandbox } = await bench({ serverVersion: '4.1.2' });
   const { status, stderr } = await run('token get', { env: { GRAPHCRED_REST_URL: sandbox.gsqlUrl } });
-  expect([status, stderr]).toEqual([0, expect.stringContaining('on 4.x add /restpp to it')]);
+  expect([status, stderr]).toEqual([0, expect.stringContaining('on 4.x add /restpp to the REST URL')]);
 });
 
 test('a body of more than 64 MB is refused before anything is sent', async () => {

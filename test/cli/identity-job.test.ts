@@ -74,7 +74,9 @@ test('a job with the secret of its client gets one token, and the next call the 
   expect([refused.status, refused.stderr]).toEqual([4, expect.stringContaining('refused: invalid_client (')]);
   expect(refused.stderr).not.toContain('canary');
   const opaque = await b.run('token get', { env: { ...withVariable.env, GRAPHCRED_OIDC_AUDIENCE: '' } });
-  expect(opaque.stderr).toContain('hint: ask who runs the provider for which oidc.audience it gives JWTs');
+  expect(opaque.stderr).toContain(
+    'hint: ask the administrator of the provider for which oidc.audience it gives JWTs',
+  );
 });
 
 // holds: C3.18
@@ -148,7 +150,7 @@ test('a job on GitHub asks the token service of its runner for the issuer as aud
 test('a job needs no login, and its settings are checked', async () => {
   const { b, env } = await jobScene();
   const own = { ...env, GRAPHCRED_OIDC_CLIENT_ID: JOB.id };
-  expect((await b.run('login -p job', { env: own })).stderr).toContain('needs no login');
+  expect((await b.run('login -p job', { env: own })).stderr).toContain('no login is needed');
   for (const [name, value, why] of [
     ['GRAPHCRED_OIDC_GRANT', 'password', 'is not a grant for jobs'],
     ['GRAPHCRED_OIDC_USE', 'cookie', 'is not a kind of token'],

@@ -119,7 +119,7 @@ test('no browser is opened by a program of the working folder', async () => {
     DISPLAY: ':7',
     PATH: `:.:${temporaryHome()}`,
   });
-  expect([status, stderr]).toEqual([0, expect.stringContaining('Open in a browser to log in: http')]);
+  expect([status, stderr]).toEqual([0, expect.stringContaining('Open on this machine to log in: http')]);
 });
 
 // holds: C12.10
@@ -257,7 +257,7 @@ test.each(['3.10.1', '4.2.0'])(
     const cannot = expect.stringContaining('it stays valid until it expires');
     const deleted = await s.with('token delete');
     expect(deleted).toMatchObject({ status: 8, stderr: cannot });
-    expect(deleted.stderr).toContain('hint: delete what is stored here: graphcred logout\n');
+    expect(deleted.stderr).toContain('hint: delete all that is stored: graphcred logout\n');
     expect(await s.with('token delete --everything')).toMatchObject({ status: 10, stderr: cannot });
     expect(await s.with('token refresh')).toMatchObject({ status: 8 });
     const { status, stdout, stderr } = await s.with('logout --revoke');

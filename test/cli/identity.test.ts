@@ -154,7 +154,7 @@ describe('the sources of a JWT', () => {
     const run = (line: string) => b.run(`${line} --config ${config} -p p`, withJwt(''));
     await run('token get');
     expect((await run('token check')).stderr).toContain(
-      'hint: have an operator allow the issuer of the token',
+      'hint: have an operator set that issuer in place of the present one',
     );
     expect((await run('token delete')).stderr).toContain('hint: wait until then\n');
     expect((await run('token check')).stderr).toMatch(/hint: get one: .*, or give one with --token-stdin\n/);

@@ -66,7 +66,7 @@ test.each(['3.10.1', '4.1.2'])(
       status: 7,
       stdout: expect.stringMatching(/Hello GSQL[\s\S]*Hello GSQL/),
     });
-    const checked = AT ? 'is a graphcred proxy, which passes on only' : 'The server accepts the token.';
+    const checked = AT ? 'is a graphcred proxy, and this request lacks' : 'The server accepts the token.';
     expect(stdout).toContain(checked);
     expect(stdout).toMatch(/^TG_API_TOKEN=[a-z0-9]{32}$/m);
     expect(stdout).not.toContain('TG_TGCLOUD');

@@ -64,7 +64,7 @@ describe('login', () => {
   test.each([
     ['--device', 'need an identity provider'],
     ['--save-password --oidc-issuer https://id.example --oidc-client-id x', 'has no password to save'],
-    ['-p job', 'needs no login'],
+    ['-p job', 'no login is needed'],
   ])('refuses %s before it asks anything', async (options, why) => {
     const b = await bench();
     const oidc = { issuer: 'https://id.example', clientId: 'x', grant: 'client_credentials' };
@@ -197,7 +197,7 @@ describe('login', () => {
     'asks where to keep secrets if there is no keychain, and with the answer %s goes on so',
     async (answer, store) => {
       const b = await bench();
-      const where = ['Use encrypted files in ~/', answer] as const;
+      const where = ['Save encrypted in ~/', answer] as const;
       willAnswer(where, ...(store === 'file' ? [NO_SECRET] : []));
       const { status, stderr } = await ask(b, 'login -p dev', { GRAPHCRED_STORE: undefined });
       expect({ status, left: person.answers }).toEqual({ status: 0, left: [] });
@@ -209,7 +209,7 @@ describe('login', () => {
 
   test.skipIf(process.platform !== 'linux')('saves no password where nothing is to be kept', async () => {
     const b = await bench();
-    willAnswer(['Use encrypted files in ~/', 'n']);
+    willAnswer(['Save encrypted in ~/', 'n']);
     const { status, stderr } = await ask(b, 'login -p dev --save-password', { GRAPHCRED_STORE: undefined });
     expect(status).toBe(2);
     expect(stderr).toContain('--save-password needs a persistent store');

@@ -258,7 +258,7 @@ test('a new secret whose generated name cannot be found out is printed without a
   sandbox.addFault({ action: 'drop-before', route: '/gsqlserver/gsql/file', nth: 3 });
   const { status, stderr } = await run('secret create');
   expect(status).toBe(0);
-  expect(stderr).toContain('the new secret, whose name the list shows: this is the only time');
+  expect(stderr).toContain('the new secret (named in "secret list"): this is the only time');
 });
 
 test('after Ctrl-C secret drop tries no other secret, and names those', async () => {
@@ -266,7 +266,7 @@ test('after Ctrl-C secret drop tries no other secret, and names those', async ()
   const { status, stderr } = await run('secret drop a b c --yes');
   expect(status).toBe(130);
   expect(stderr).toContain('"a" may have been dropped: ');
-  expect(stderr).toContain('Not tried: b, c.');
+  expect(stderr).toContain('To check: b, c.');
 });
 
 const MADE = 'A token may have been made; it stays valid until it expires.\n';
@@ -424,7 +424,7 @@ test('prune names the profile of this server whose secretCommand it did not run'
   const profiles = { job: { gsqlUrl: sandbox.gsqlUrl, secretCommand }, away: { secretCommand } };
   configure(home, { profiles });
   expect((await run('secret prune --dry-run')).stderr).toContain(
-    'profile "job" may use one of these secrets; to see which, look for what its secretCommand prints',
+    'profile "job" may use one of these secrets; compare what its secretCommand prints with',
   );
 });
 

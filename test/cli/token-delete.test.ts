@@ -102,7 +102,7 @@ test.each([
   const { run } = await bench();
   await run('token get');
   unremovable('token');
-  const said = 'Deleted on the server, but not from this machine: ';
+  const said = 'No longer valid, but still stored: token ';
   expect(await run(line)).toEqual({ status: 10, stdout, stderr: expect.stringContaining(said) });
 });
 
@@ -235,7 +235,7 @@ test('--everything revokes with the saved credential that minted a token or the 
   expect(await run('logout --all --revoke --yes')).toMatchObject({ status: 10, stdout: '' });
   const out = await run('logout --all --yes');
   expect(out.stdout).toBe(
-    'Deleted 1 token and 1 saved credential from this machine (every server and user).\n',
+    'Deleted 1 token and 1 saved credential from this machine (all servers and database users).\n',
   );
   const kept = ['.config', '.local/state'].map((dir) => `rm -r ${path.join(old.home, dir, 'graphcred')}`);
   expect(out.stderr).toContain(`to remove them: ${kept.join('; ')}\n`);

@@ -234,7 +234,7 @@ describe('TLS', () => {
     expect(refused).toMatchObject({
       code: 'TLS',
       ambiguous: false,
-      hint: 'if it shares no TLS version or cipher with Node, only its administrator can help; else give a client certificate and its key',
+      hint: 'ask its administrator whether it allows TLS 1.2 or 1.3; if it requires a client certificate, give one and its key',
       option: 'tls.cert',
     });
   });

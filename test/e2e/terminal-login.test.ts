@@ -31,7 +31,7 @@ const QUESTIONS: readonly Step[] = [
 ];
 
 /** These homes have no keychain, so one more question is asked. */
-const WHERE: Step = ['Use encrypted files in ~/', '\r'];
+const WHERE: Step = ['Save encrypted in ~/', '\r'];
 const ALL = [WHERE, ...QUESTIONS];
 
 async function answer(terminal: Terminal, steps: readonly Step[]): Promise<void> {

@@ -97,7 +97,7 @@ describe('a mint on a server whose unit of a lifetime is not known', () => {
     const found = await mintOf([DAY * 1000, DAY], refuse, 'ms');
     expect(found).toMatchObject({ token: `t${DAY}`, unit: 's' });
     expect(found.warnings).toEqual([
-      `the server made one token too many, which lives ${DAY * 1000} s and could not be revoked: no`,
+      `a token that is not needed was made, is valid for ${DAY * 1000} s and could not be revoked: no`,
     ]);
   });
 

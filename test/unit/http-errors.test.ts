@@ -27,7 +27,7 @@ const UNKNOWN_CA =
     : `${CA}; this Node.js does not read the CAs of the system: name a file with CAs in NODE_EXTRA_CA_CERTS`;
 const PLAIN = 'if the port speaks plain HTTP, use http:// in place of https://';
 const CLIENT =
-  'if it shares no TLS version or cipher with Node, only its administrator can help; else give a client certificate and its key';
+  'ask its administrator whether it allows TLS 1.2 or 1.3; if it requires a client certificate, give one and its key';
 
 describe('no answer', () => {
   test.each<[FailureKind, string, string, boolean, string?]>([

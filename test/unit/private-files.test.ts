@@ -146,7 +146,7 @@ describe('a new file', () => {
     const file = path.join(dir, 'file');
     vi.spyOn(Math, 'random').mockReturnValue(0.1);
     fs.writeFileSync(temporaryName(file), 'first');
-    expect(() => writePrivateFile(file, 'second')).toThrow('there is a file where');
+    expect(() => writePrivateFile(file, 'second')).toThrow('a folder in its path is a file');
   });
 
   test('is removed and closed when the disk is full', () => {

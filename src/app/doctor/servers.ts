@@ -46,7 +46,7 @@ export async function checkCredential({ run, server, credential, jwt }: Facts): 
     const found = await credential();
     const { kind, label, username, level } = found;
     if (kind === 'secret' && (lacksGraph || !version.secretLogsIn))
-      return skipped(`not tried: on this server the secret (${label}) makes tokens, but cannot log in`, {
+      return skipped(`not tried: to log in, the secret (${label}) needs 3.6.2 or later, and a graph`, {
         command: 'token get',
       });
     if (kind === 'jwt' && !version.jwtLogsIn)

@@ -8,7 +8,7 @@ import { CREDENTIAL_KEYS, SETTINGS, type SourcedValue } from '../../config/keys.
 import { isOn } from '../../config/settings.js';
 import { describeLeftOut } from '../../config/target.js';
 import type { ProfileToWrite } from '../../config/write.js';
-import { GraphException, usageError } from '../../core/errors.js';
+import { GraphException, type Hint, usageError } from '../../core/errors.js';
 import { pathOf } from '../../run/ports.js';
 import type { Run } from '../../run/run.js';
 import type { Store } from '../../store/store.js';
@@ -22,11 +22,8 @@ import { writeOwnProfile } from './profile.js';
 /** Refuses a login that no person can finish, before a question. @throws GraphException USAGE, INPUT_REQUIRED */
 export function requirePerson(run: Run): void {
   const { isJob, issuer } = providerOf(run);
-  if (isJob)
-    throw usageError('A job (oidc.grant) needs no login: each command gets a token from the provider.', [
-      'get a token',
-      { command: 'token get' },
-    ]);
+  const get: Hint = ['get a token', { command: 'token get' }];
+  if (isJob) throw usageError('With oidc.grant no login is needed: commands get their own tokens.', get);
   const { inCi } = run.ports;
   if (inCi || isOn(run.settings, 'noInput'))
     throw new GraphException(

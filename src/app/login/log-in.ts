@@ -61,7 +61,7 @@ export async function usableStore(run: Run, what: string | undefined): Promise<S
     if (!canPrompt || setAt !== undefined) throw failure;
     reporter.warn(failure.message);
     const place = shortPath(stores.stateDir ?? '', ports.home);
-    const yes = await prompter.yes(`Use encrypted files in ${place}? No keeps nothing`, { proposed: true });
+    const yes = await prompter.yes(`Save encrypted in ${place}? (No: save nothing)`, { proposed: true });
     store = await stores.open(yes ? 'file' : 'none', true);
   }
   if (what !== undefined) stores.requireKeeping(store.name, what);

@@ -97,7 +97,7 @@ async function addSaved({ stores }: Run, aliases: Set<string>, add: (value: Sens
       throw new GraphException(
         'STORE_UNAVAILABLE',
         'Nothing was dropped: a saved secret cannot be read, and its alias is not known, so it could be one of the secrets to drop.',
-        { hint: ['put the old store key back, or delete what is saved here', { command: 'logout' }] },
+        { hint: ["put the old store key back, or with the secret's profile", { command: 'logout' }] },
       );
   }
 }

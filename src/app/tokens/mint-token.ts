@@ -18,7 +18,7 @@ export async function mintToken(run: Run, credential: Credential, unique: boolea
   // The REST server, which makes the tokens of 3.x, starts last.
   if (settings.waitMs > 0 && !version.restBehindGsql) await waitUntilUp(run, version);
   if (version.restBehindGsql && run.target.restUrl === run.target.gsqlUrl)
-    ports.reporter.warn('the REST URL is the same as the GSQL URL; on 4.x add /restpp to it');
+    ports.reporter.warn('the REST and the GSQL URL are the same; on 4.x add /restpp to the REST URL');
   const byPassword = credential.kind === 'password';
   if (version.secretsNeedGraph && byPassword) requireGraph(run);
   const createsSecret = version.mintByPasswordCreatesSecret && byPassword;

@@ -105,7 +105,7 @@ function stillStored(outcomes: readonly Outcome[]): GraphException | undefined {
   const [first] = stored;
   if (first === undefined) return undefined;
   const ids = stored.map(({ id }) => id).join(' ');
-  const message = `Deleted on the server, but not from this machine: ${ids}: ${first.error.message}.`;
+  const message = `No longer valid, but still stored: token ${ids}: ${first.error.message}.`;
   const repair = 'token get still prints this token; when the store works again';
   const again = { command: `token delete ${ids} --skip-missing` };
   return new GraphException('PARTIAL', message, { hint: [repair, again] });
@@ -117,6 +117,6 @@ export function notDeletable({ stores }: Run, isStored = true): GraphException {
   return new GraphException(
     'UNSUPPORTED',
     'A JWT of an identity provider cannot be deleted at the server; it stays valid until it expires.',
-    { hint: isStored ? ['delete what is stored here', { command }] : 'wait until then' },
+    { hint: isStored ? ['delete all that is stored', { command }] : 'wait until then' },
   );
 }

@@ -81,7 +81,7 @@ async function clientProof(run: Run, oidc: OidcClient): Promise<Sensitive | unde
   const { value } = (await answer.json().catch(() => ({}))) as { value?: unknown };
   if (answer.ok && typeof value === 'string') return new Sensitive(value);
   const why = `GitHub's token service gave no JWT (HTTP ${answer.status}).`;
-  throw new GraphException('BAD_RESPONSE', why, { hint });
+  throw new GraphException('BAD_RESPONSE', why, { hint: 'run the job again' });
 }
 
 /** Returns a `fetch` with the run's time limit, proxy and certificates. It follows no redirect, and sends nothing that others can read. */
@@ -160,7 +160,7 @@ const PROVIDER_REASONS: Readonly<Record<string, string>> = {
 };
 
 const CHECK_ISSUER: Hint =
-  'check oidc.issuer and oidc.clientId (or --oidc-issuer, --oidc-client-id), or ask who runs the provider';
+  'check oidc.issuer and oidc.clientId (or --oidc-issuer, --oidc-client-id), or ask the administrator of the provider';
 
 export function badProvider(what: string, oidc?: OidcClient, hint = CHECK_ISSUER): GraphException {
   const provider = oidc ? `The provider ${oidc.issuer}` : 'The provider';
@@ -186,7 +186,7 @@ export function chooseToken(oidc: Oidc, tokens: Tokens): { token: Sensitive; sub
   if (sub !== undefined) return { token, sub };
   const hint =
     oidc.use === 'access_token'
-      ? 'ask who runs the provider for which oidc.audience it gives JWTs'
+      ? 'ask the administrator of the provider for which oidc.audience it gives JWTs'
       : undefined;
   throw badProvider(`gave an ${oidc.use.replace('_', ' ')} that is not a JWT with sub and exp`, oidc, hint);
 }

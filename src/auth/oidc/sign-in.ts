@@ -71,7 +71,7 @@ async function byBrowser(
     const address = callback.startAt(url.href);
     const isOpened = opensBrowser && (await openBrowser(run.ports, address, page));
     const why = more.prompt ? 'once more, to stay logged in' : 'to log in';
-    run.ports.reporter.ask(`${isOpened ? 'Opening a browser' : 'Open in a browser'} ${why}: ${address}`);
+    run.ports.reporter.ask(`${isOpened ? 'Opening a browser' : 'Open on this machine'} ${why}: ${address}`);
     spinner.start('waiting for the browser', SIGN_IN_MS / 1000);
     const checks = {
       pkceCodeVerifier: verifier,

@@ -17,7 +17,7 @@ import { openRun } from '../session.js';
 /** Servers of version 3.x decode the body of these like a form. */
 const DECODED = /^\/gsqlserver\/gsql\/(?:file|command)(?:\?|$)/;
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
-const NOT_REST = '; the REST URL is the same as the GSQL URL: on 4.x add /restpp to it';
+const NOT_REST = '; the REST and the GSQL URL are the same: on 4.x add /restpp to the REST URL';
 
 export async function execute(invocation: Invocation): Promise<undefined> {
   const run = await openRun(invocation);

@@ -22,7 +22,7 @@ export async function execute(invocation: Invocation): Promise<undefined> {
     if (everything && expected(error).code === 'NOT_FOUND') noteWhatStays(run, report);
     throw error;
   });
-  const whose = everything ? 'every server and user' : run.target.gsqlUrl;
+  const whose = everything ? 'all servers and database users' : run.target.gsqlUrl;
   const question = `${revoke ? 'Revoke the tokens, and delete' : 'Delete'} ${stored(plan.tokens.length, plan.credentials.length)} from this machine (${whose})?`;
   if (everything) await confirm(invocation, run.ports, question, 'Nothing was deleted.');
   const { tokens, ended, credentials, failure } = await logOut(run, plan);

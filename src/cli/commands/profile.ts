@@ -70,7 +70,7 @@ export async function remove(invocation: Invocation): Promise<undefined> {
       { command: `logout -p ${sharedWith}` },
     ]);
   if (entries.some(({ record }) => Number(record.expiresAtUnix) > ctx.now() / 1000))
-    report.note('the server accepts removed tokens until they expire; next time, logout --revoke first');
+    report.note(`removed tokens work until they expire; to revoke them first: logout --revoke -p ${name}`);
   const tokens = entries.filter(({ record }) => record.kind === 'token').length;
   const forgotten = { tokens, credentials: entries.length - tokens };
   const goes = stored(tokens, forgotten.credentials);

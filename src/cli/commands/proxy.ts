@@ -37,8 +37,8 @@ async function startProxy(invocation: Invocation, run: Run) {
   // A proxy that was killed has left its key. Unlike what `secret create > FILE` writes, it has no line end.
   if (there && !('text' in there && /^(?:[a-z0-9]{32})?$/.test(there.text)))
     throw usageError(
-      `--key-file names a file that holds something else: ${keyFile}`,
-      'name a file that is not there; it is deleted when the proxy ends',
+      `--key-file does not replace this file: ${keyFile}`,
+      'name a new file; it is deleted when the proxy ends',
     );
   const [rest = 0, service = 0] = ['port', 'service-port'].map((name) => portOption(flags, name));
   const proxy = await openProxy(run, { rest, service });

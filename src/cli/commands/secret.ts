@@ -54,7 +54,7 @@ export async function create(invocation: Invocation): Promise<undefined> {
   const login = await openLogin(run);
   const { alias, value, unsaved } = await createSecret(login, wanted, save);
   // Another request finds out a generated name, and may fail.
-  const name = alias ? `secret "${alias}"` : 'the new secret, whose name the list shows';
+  const name = alias ? `secret "${alias}"` : 'the new secret (named in "secret list")';
   const lost = 'the value of the new secret is lost; drop the secret';
   if (!save || unsaved !== undefined)
     printSecret(invocation, { alias }, value, {
@@ -98,7 +98,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
     report.warn([
-      `profile ${unknown.map((name) => `"${name}"`).join(', ')} may use one of these secrets; to see which, look for what its secretCommand prints in`,
+      `profile ${unknown.map((name) => `"${name}"`).join(', ')} may use one of these secrets; compare what its secretCommand prints with`,
       { command: 'secret list' },
     ]);
   const names = unused.map(singleLine).join('\n');

@@ -57,7 +57,7 @@ export async function remove(invocation: Invocation): Promise<undefined> {
   const done = deleted > 0 ? `Deleted ${pluralize(deleted, 'token')}.` : '';
   if (isKnown) report.show({ deleted, missing, ended }, done);
   if (failure) throw failure;
-  if (!report.json && deleted === 0) report.note(`there was no token to delete at ${run.target.gsqlUrl}`);
+  if (!report.json && deleted === 0) report.note('there was no token left to delete');
   if (targets === 'every graph' || targets === 'everything') await run.stores.requireReadable();
 }
 

@@ -52,7 +52,7 @@ const REASONS: readonly (readonly [code: RegExp, words: string, ...fix: Fix[]])[
   [
     /_ALERT_|HANDSHAKE_FAILURE|UNSUPPORTED_PROTOCOL/,
     'the server refused the TLS handshake (*)',
-    'if it shares no TLS version or cipher with Node, only its administrator can help; else give a client certificate and its key',
+    'ask its administrator whether it allows TLS 1.2 or 1.3; if it requires a client certificate, give one and its key',
     { setting: 'tls.cert' },
   ],
   [/^CERT_HAS_EXPIRED$/, 'the certificate has expired', 'ask the administrator of the server to renew it'],

@@ -90,7 +90,7 @@ export class VersionFinder {
     const answer = found ? `is ${found.version}` : 'does not tell its version';
     const message = `Nothing was sent: the version is set to ${version}, but ${this.#serviceUrl} ${answer}.`;
     throw usageError(message, [
-      'servers before 3.5 take tokens and secrets in the URL, so the server itself must say that it is one; check the address, and leave the version out',
+      'a server before 3.5 gets tokens and secrets in the URL, so it must report such a version itself; check the address, and leave the version out',
       { setting: 'serverVersion' },
     ]);
   }

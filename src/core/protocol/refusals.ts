@@ -53,7 +53,7 @@ const PROVIDERS_JWT: Readonly<Partial<Record<Meaning, readonly [problem: string,
   ],
   'jwt-issuer': [
     'is from another issuer (iss) than the server expects',
-    `have an operator allow the issuer of the token: ${SET_JWT('Issuer ISSUER')}`,
+    `have an operator set that issuer in place of the present one: ${SET_JWT('Issuer ISSUER')}`,
   ],
   'jwt-audience': [
     'is for another audience (aud) than the server expects',
@@ -95,8 +95,8 @@ const EXPLANATIONS: Readonly<Partial<Record<Meaning, Explanation>>> = {
   ],
   'proxy-key': [
     'UNSUPPORTED',
-    '{server} is a graphcred proxy, which passes on only what carries its key: this request does not.',
-    'to see whether the token works',
+    "{server} is a graphcred proxy, and this request lacks the proxy's key in its header Authorization.",
+    'to try the key in TG_API_TOKEN',
     { command: 'api /echo' },
   ],
   'client-certificate': ['TLS', '{server} refused the client certificate.', ...CHECK_CLIENT],

@@ -130,7 +130,7 @@ const NO_RIGHTS = /NOPERM|ACL failure in script|The user executing the script ca
 
 /** What helps, by the text of Redis, of the system or of ioredis. The first that fits counts. */
 const REDIS_HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
-  [NO_RIGHTS, 'give the Redis user that right; docs/fleet.md lists all'],
+  [NO_RIGHTS, 'give the Redis user all the rights that docs/fleet.md lists'],
   [/NOAUTH|WRONGPASS/, 'check GRAPHCRED_REDIS_USERNAME and GRAPHCRED_REDIS_PASSWORD_FILE'],
   [/READONLY/, 'set GRAPHCRED_REDIS_URL to the master: this server is a replica'],
   [/OOM|NOREPLICAS|CLUSTERDOWN|LOADING/, 'have whoever runs that Redis server look at this'],

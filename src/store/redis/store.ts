@@ -180,7 +180,7 @@ export class RedisStore implements Store {
     const entry = entryOf(cipher.decrypt(token, stored), Number(life), now());
     if (!entry && Buffer.isBuffer(stored))
       warn(
-        'another program has changed a token on the Redis server, so it is not used; a new one takes its place',
+        'a token on the Redis server cannot be used: it was changed, or a clock is wrong; a new one takes its place',
       );
     // The server may have lost the counter but not the token.
     const generation = Math.max(Number(count ?? 0), entry?.generation ?? 0);
