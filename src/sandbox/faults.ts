@@ -33,13 +33,20 @@ export const ACTIONS = {
   suspended: () => page(RESTPP.suspended),
 };
 
-const NUMBERS = ['nth', 'times', 'ms', 'seconds', 'status'] as const;
+/** The least and the most. A timer of Node counts no further than that of `ms`. */
+const NUMBERS: Readonly<Record<string, readonly [least: number, most: number]>> = {
+  nth: [1, Number.POSITIVE_INFINITY],
+  times: [1, Number.POSITIVE_INFINITY],
+  ms: [0, 2 ** 31 - 1],
+  seconds: [-1e11, 1e11],
+  status: [200, 599],
+};
 const WORDS = ['route', 'action', 'header', 'body'];
 
 /** Reads a fault: `key=value` pairs with commas; `body` takes the rest as it is. Throws an Error of one sentence. */
 export function parseFault(spec: string): Fault {
   const fault: Record<string, string | number> = {};
-  const keys = [...WORDS, ...NUMBERS];
+  const keys = [...WORDS, ...Object.keys(NUMBERS)];
   let rest = spec.trim();
   while (rest !== '') {
     const equals = rest.indexOf('=');
@@ -59,8 +66,11 @@ export function parseFault(spec: string): Fault {
 function checkFault(fault: Fault): Fault {
   if (!Object.hasOwn(ACTIONS, fault.action))
     throw new Error(`In a fault, action is one of ${Object.keys(ACTIONS).join(', ')}.`);
-  if (NUMBERS.some((name) => !Number.isSafeInteger(fault[name] ?? 0)))
-    throw new Error(`In a fault, ${NUMBERS.join(', ')} are whole numbers.`);
+  for (const [name, [least, most]] of Object.entries(NUMBERS)) {
+    const value = Number(fault[name as keyof Fault] ?? least);
+    if (!(Number.isInteger(value) && value >= least && value <= most))
+      throw new Error(`In a fault, ${name} is a whole number from ${least} to ${most}.`);
+  }
   if (fault.header !== undefined && !/^[A-Za-z0-9-]+:[\t\x20-\x7e]*$/.test(fault.header))
     throw new Error('In a fault, header is written Name: value.');
   return fault;

@@ -23,7 +23,8 @@ describe('the string forms of the options', () => {
 
   it.each([
     ...['', 'delay', 'action=later', 'action=toString', 'action=html,when=now', 'action=delay,ms=soon'],
-    ...['action=html,nth=1.5', 'action=status,header=X Odd: yes'],
+    ...['action=html,nth=1.5', 'action=status,status=199', 'action=clock,seconds=100000000001'],
+    ...['action=clock,seconds=-100000000001', 'action=status,header=X Odd: yes'],
   ])('refuse the fault %j', (spec) => {
     expect(() => parseFault(spec)).toThrow(/^(A fault|In a fault)/);
   });
