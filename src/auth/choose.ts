@@ -190,7 +190,7 @@ function ofThisProfile(run: Run, saved: readonly SavedEntry[]): SavedEntry[] {
     );
   const kept = ofUser.filter(({ record }) => record.kind !== 'login');
   if (secretAlias === undefined) return kept;
-  const named = secretsNamed(kept, { secretAlias });
+  const named = secretsNamed(kept, secretAlias);
   const owners = username === undefined ? named.map(({ record }) => ownerOf(record)) : [username];
   const isTheirs = ({ record }: SavedEntry) => record.kind === 'password' && owners.includes(ownerOf(record));
   return [...named, ...kept.filter(isTheirs)];

@@ -52,7 +52,7 @@ export function aliasOf({ info: { alias, rotationOf } }: SecretRecord): string |
 /** Returns the saved secrets that a profile names: by alias, or by the id, which a secret keeps when it is rotated. */
 export function secretsNamed<E extends Holds>(
   entries: readonly E[],
-  { secretAlias }: Pick<ProfileOwner, 'secretAlias'>,
+  secretAlias: string | undefined,
 ): (E & Holds<SecretRecord>)[] {
   if (secretAlias === undefined) return [];
   const isId = ({ record: { info } }: Holds<SecretRecord>) => [info.id, info.origin].includes(secretAlias);
@@ -72,7 +72,9 @@ export function recordsOf<E extends Holds>(entries: readonly E[], profile: Profi
   const here = entries.filter(({ record }) => record.info.gsqlUrl === gsqlUrl);
   if (namesNobody(profile)) return new Set(here.map(({ record }) => ownerOf(record))).size === 1 ? here : [];
   const isOfUser = ({ info }: StoreRecord) => username !== undefined && info.username === username;
-  const named = (username === undefined ? secretsNamed(here, profile) : []).map(({ record }) => record);
+  const named = (username === undefined ? secretsNamed(here, profile.secretAlias) : []).map(
+    ({ record }) => record,
+  );
   // What was saved with a secret of an unknown user has that secret as its owner.
   const nameless = named.filter(({ info }) => info.username === undefined).map(ownerOf);
   const isTheirs = (record: StoreRecord) =>

@@ -68,17 +68,14 @@ async function keepPassword({ run, store, credential }: Login): Promise<Saved> {
 
 /** Saves a secret that was given, under its alias where the server's list tells it. Where it cannot log in, there is no list. */
 async function saveGiven(login: Login): Promise<Saved> {
-  const { run, store, connection, credential } = login;
+  const { store, connection, credential } = login;
   const value = await credential.read();
   const id = secretId(value);
-  const servers = await serversInForce(run);
-  const same = (await savedForServer(login))
-    .filter(({ record: { info } }) => info.id === id && isSamePair(info, servers))
-    .filter((one) => one.store === store);
+  const same = (await recordsHere(login)).filter(({ info }) => info.id === id);
+  const ofUsers = same.filter(({ info }) => info.username !== undefined);
+  const isOfUser = credential.username !== undefined;
   // It is saved once: for its user, where that is known.
-  const isNameless = ({ username }: Login['credential'] | SecretRecord['info']) => username === undefined;
-  for (const { record } of isNameless(credential) ? same : [])
-    if (!isNameless(record.info) && (await store.get(record))) return { saved: id };
+  if (!isOfUser) for (const record of ofUsers) if (await store.get(record)) return { saved: id };
   const fitting = await maskedLike(await connection.listSecrets().catch(() => []), credential.read);
   const named = fitting.length === 1 ? fitting[0]?.alias : undefined;
   const others = (await savedAs(login, named ? [{ alias: named }] : []))
@@ -88,10 +85,9 @@ async function saveGiven(login: Login): Promise<Saved> {
   const living = await withoutRefused(login, others);
   const alias = living.length > 0 ? undefined : named;
   await saveSecret(login, value, { alias });
-  for (const { record } of isNameless(credential) ? [] : same)
-    if (isNameless(record.info)) await store.delete(record.key);
+  if (isOfUser) for (const one of same) if (!ofUsers.includes(one)) await store.delete(one.key);
   // Without a user name, another person's secret may have the same alias.
-  return { saved: credential.username === undefined ? id : (alias ?? id) };
+  return { saved: isOfUser ? (alias ?? id) : id };
 }
 
 /** Returns the name of the user's saved secret beside a password: the profile's, or the only one. Deletes refused ones. */
@@ -100,17 +96,20 @@ export async function savedHere(login: Login): Promise<string | undefined> {
   const { record } = credential;
   if (credential.kind === 'secret') return record?.kind === 'secret' ? nameInProfile(record) : undefined;
   if (!STORES[store.name].keeps.credentials) return undefined;
-  const servers = await serversInForce(run);
-  const here = (await savedForServer(login)).filter((one) => one.store === store);
-  const own = here
-    .map(({ record }) => record)
-    .filter(({ info }) => info.username === credential.username && isSamePair(info, servers));
+  const own = (await recordsHere(login)).filter(({ info }) => info.username === credential.username);
   const living = await withoutRefused(login, own);
   const names = new Set(living.flatMap((one) => aliasOf(one) ?? []));
   const { secretAlias = '', all } = run.settings;
   if (names.has(secretAlias)) return secretAlias;
   const isTyped = all.secretAlias[0]?.level === 'flag';
   return names.size === 1 && !isTyped ? [...names][0] : undefined;
+}
+
+/** Returns the secrets that the store of a login has for its pair, of any user. */
+async function recordsHere(login: Login): Promise<SecretRecord[]> {
+  const servers = await serversInForce(login.run);
+  const entries = (await savedForServer(login)).filter(({ store }) => store === login.store);
+  return entries.map(({ record }) => record).filter(({ info }) => isSamePair(info, servers));
 }
 
 async function withoutRefused(login: Login, saved: readonly SecretRecord[]) {
