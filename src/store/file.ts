@@ -65,11 +65,7 @@ export function readGeneratedKey(configDir: string): Buffer | undefined {
   if (checked === undefined) return undefined;
   const what = `the key file ${file}`;
   if ('text' in checked)
-    return decode(
-      checked.text,
-      what,
-      'restore it; or remove it, and then what is stored: graphcred logout --all',
-    );
+    return decode(checked.text, what, 'restore it; or remove it and what is stored: graphcred logout --all');
   throw new GraphException('STORE_UNAVAILABLE', `${what} is not used: ${checked.why}`, {
     hint: checked.mend,
   });

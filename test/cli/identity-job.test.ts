@@ -74,9 +74,7 @@ test('a job with the secret of its client gets one token, and the next call the 
   expect([refused.status, refused.stderr]).toEqual([4, expect.stringContaining('refused: invalid_client (')]);
   expect(refused.stderr).not.toContain('canary');
   const opaque = await b.run('token get', { env: { ...withVariable.env, GRAPHCRED_OIDC_AUDIENCE: '' } });
-  expect(opaque.stderr).toContain(
-    'hint: ask the administrator of the provider for which oidc.audience it gives JWTs',
-  );
+  expect(opaque.stderr).toContain("hint: ask the provider's operator which oidc.audience gives JWTs");
 });
 
 // holds: C3.18

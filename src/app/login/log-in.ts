@@ -47,7 +47,7 @@ async function adviceUnsaved(store: Store): Promise<Hint> {
   return ['the password is not kept; to work without typing it', ...instead, ...orSave];
 }
 
-/** Returns the tested store of a login; where it fails, a person may choose files. @param what names what must be saved; USAGE if it cannot be */
+/** Returns the store of a login, tested if something may be saved or it was typed. @param what names what must be saved; USAGE if it cannot be */
 export async function usableStore(run: Run, what: string | undefined): Promise<Store> {
   const { ports, stores } = run;
   const { canPrompt, prompter, reporter } = ports;

@@ -185,8 +185,6 @@ export function chooseToken(oidc: Oidc, tokens: Tokens): { token: Sensitive; sub
   const sub = readClaims(token)?.sub;
   if (sub !== undefined) return { token, sub };
   const hint =
-    oidc.use === 'access_token'
-      ? 'ask the administrator of the provider for which oidc.audience it gives JWTs'
-      : undefined;
+    oidc.use === 'access_token' ? "ask the provider's operator which oidc.audience gives JWTs" : undefined;
   throw badProvider(`gave an ${oidc.use.replace('_', ' ')} that is not a JWT with sub and exp`, oidc, hint);
 }

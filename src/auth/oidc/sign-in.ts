@@ -124,7 +124,7 @@ const BROWSERS: Partial<Record<NodeJS.Platform, readonly [program: string, ...ar
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 
-/** Opens an address in the desktop's browser, if it has one: by a page, as everybody may read arguments. Returns whether it was started. */
+/** Opens an address in the desktop's browser, in a private page since everybody may read arguments. Returns whether it was started. */
 async function openBrowser(ports: Ports, address: string, page: string | undefined): Promise<boolean> {
   if (!page || !hasDesktop(ports) || ports.env.SSH_CONNECTION) return false;
   const opener = BROWSERS[ports.platform] ?? ['xdg-open'];
