@@ -25,7 +25,7 @@ const importEverything = {
 export async function buildEager(folder) {
   const file = path.join(folder, 'eager.cjs');
   await build({
-    input: path.join(root, 'src/cli/main.ts'),
+    input: path.join(root, 'src/cli/process.ts'),
     platform: 'node',
     external: ['keytar', 'typescript'],
     plugins: [importEverything],

@@ -51,7 +51,7 @@ const shared = {
  * property, in case it were an ES module. The files that `--version` needs import by name, which needs no copy.
  */
 const BUILTINS = ['node:crypto', 'node:fs', 'node:path'];
-const START = ['cli/main.ts', 'run/places.ts'].map((name) => path.join(root, 'src', name));
+const START = ['cli/process.ts', 'run/places.ts'].map((name) => path.join(root, 'src', name));
 const plainBuiltins = {
   name: 'plain-builtins',
   resolveId: (source, importer = '') =>
@@ -83,7 +83,7 @@ const noteImports = {
  * needs it: `--version` loads only `start`, a cached token one file more, and a mint another.
  */
 const PARTS = [
-  ['start', ['cli/main']],
+  ['start', ['cli/process']],
   ['cached-token', ['cli/print-token', 'auth/prompts', 'store/file']],
   [
     'new-token',
@@ -133,7 +133,7 @@ const noteBundled = {
 const program = await rolldown({
   ...shared,
   preserveEntrySignatures: 'allow-extension',
-  input: { 'cli/start': path.join(root, 'src/cli/main.ts') },
+  input: { 'cli/start': path.join(root, 'src/cli/process.ts') },
   plugins: [noPrograms, plainBuiltins, noteImports, noteBundled],
 });
 await program.write({

@@ -1,5 +1,5 @@
 import type { Flags } from '../config/keys.js';
-import type { Interruption } from '../run/ports.js';
+import type { Interruption } from '../run/interruption.js';
 import type { OptionSpec } from './args/options.js';
 import type { Context } from './context.js';
 import type { Report } from './output/report.js';

@@ -2,7 +2,7 @@ import type { Flags, SettingsInput } from '../config/keys.js';
 import { type Places, placesOf } from '../run/places.js';
 import type { Ports } from '../run/ports.js';
 
-/** Everything outside the program: arguments, environment, streams, clock. Made in main.ts, and by the test helper. */
+/** Everything outside the program: arguments, environment, streams, clock. Made in process.ts, and by the test helper. */
 export interface Context
   extends Pick<Ports, 'env' | 'cwd' | 'home' | 'platform' | 'now' | 'startedAt' | 'keychainHelper'> {
   readonly argv: readonly string[];

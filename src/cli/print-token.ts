@@ -9,7 +9,7 @@ import { isReplaceable } from '../files/private-files.js';
 import { graphOf, type Run } from '../run/run.js';
 import type { Invocation } from './command.js';
 import { appendPairs, requireRunnerFiles, runnerCommand, written } from './github.js';
-import { escapeControls } from './output/report.js';
+import { escapeControls } from './output/plain.js';
 import { openRun } from './session.js';
 
 interface Format {

@@ -6,6 +6,7 @@ import type { ConnectionOptions } from '../core/options.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { Deadline } from '../core/time.js';
 import { type KeychainOptions, SHARED_STORES } from '../store/store.js';
+import type { Interruption } from './interruption.js';
 
 /** What the use cases need of the world around them. The command line makes it from a terminal and a process. */
 export interface Ports extends Omit<KeychainOptions, 'mayPrompt'> {
@@ -135,29 +136,4 @@ export function pathOf(run: BareRun, { value, level }: Pick<SourcedValue, 'value
   if (name.startsWith('~/') && home !== undefined) return path.join(home, name.slice(2));
   const base = isInFile(level) && settings.file ? path.dirname(settings.file.path) : cwd;
   return path.resolve(base, name);
-}
-
-/** Tells a use case that changes something whether it was interrupted (Ctrl-C), while it listens. */
-export interface Interruption {
-  /** Aborted by the first signal after `begin`, which ends the request in progress and prevents further ones. */
-  readonly signal: AbortSignal;
-  /** Does work that listens for signals, which else end the process at once. Throws Interrupted when one came. */
-  during<T>(work: () => Promise<T>): Promise<T>;
-  /** Called before the first change. After a signal, the use case then reports what was done before it ends. */
-  begin(): void;
-  /** The exit status for the signal; undefined while there was none. */
-  readonly status: number | undefined;
-}
-
-export class Interrupted extends Error {
-  readonly status: number;
-  /** Why the work was broken off; undefined when it was done. */
-  readonly reason: unknown;
-
-  /** @param message what to say when the work was done */
-  constructor(status: number, reason: unknown, message = 'Interrupted after the work was complete.') {
-    super(message);
-    this.status = status;
-    this.reason = reason;
-  }
 }

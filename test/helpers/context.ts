@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import path from 'node:path';
 import { type Context, KEYCHAIN_CHILD } from '../../src/cli/context.js';
-import { plainly } from '../../src/cli/output/report.js';
+import { plainly } from '../../src/cli/output/plain.js';
 import { GraphException } from '../../src/core/errors.js';
 import { ownHome } from '../../src/run/places.js';
 

@@ -18,8 +18,9 @@ import type { Flags } from '../../src/config/keys.js';
 import { resolveSettings } from '../../src/config/settings.js';
 import { isoSeconds } from '../../src/core/time.js';
 import { GraphException } from '../../src/index.js';
+import { Interrupted } from '../../src/run/interruption.js';
 import { readTls } from '../../src/run/open-connection.js';
-import { Interrupted, pathOf, Time } from '../../src/run/ports.js';
+import { pathOf, Time } from '../../src/run/ports.js';
 import { readPem } from '../../src/run/read.js';
 import { cli, temporaryHome } from '../helpers/cli.js';
 

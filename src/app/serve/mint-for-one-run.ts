@@ -2,7 +2,7 @@ import { findCredential } from '../../auth/choose.js';
 import type { Credential } from '../../auth/credential.js';
 import { expected, GraphException, usageError } from '../../core/errors.js';
 import { isoSeconds } from '../../core/time.js';
-import { Interrupted } from '../../run/ports.js';
+import { Interrupted } from '../../run/interruption.js';
 import type { Run } from '../../run/run.js';
 import { findVersion } from '../../run/server.js';
 import { mintToken } from '../tokens/mint-token.js';

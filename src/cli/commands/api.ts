@@ -11,7 +11,7 @@ import { LONGEST_REFUSAL, readEnvelope } from '../../core/protocol/reply.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { readBounded, whyUnreadable } from '../../files/private-files.js';
 import type { Invocation } from '../command.js';
-import { escapeControls } from '../output/report.js';
+import { escapeControls } from '../output/plain.js';
 import { openRun } from '../session.js';
 
 /** Servers of version 3.x decode the body of these like a form. */

@@ -2,7 +2,8 @@ import { examine, failed } from '../../app/doctor/examine.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { textOf } from '../output/hints.js';
-import { singleLine, wrapped } from '../output/report.js';
+import { singleLine } from '../output/plain.js';
+import { wrapped } from '../output/report.js';
 import { colours } from '../output/table.js';
 import { openRun } from '../session.js';
 

@@ -10,8 +10,8 @@ import { isPlainAlias, requirePlainAlias } from '../../core/protocol/gsql.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import { graphOf } from '../../run/run.js';
 import type { Invocation } from '../command.js';
+import { singleLine } from '../output/plain.js';
 import { confirm, requireYes } from '../output/prompt.js';
-import { singleLine } from '../output/report.js';
 import { printList } from '../output/table.js';
 import { openRun, skipsMissing } from '../session.js';
 

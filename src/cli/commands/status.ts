@@ -6,7 +6,8 @@ import { STORES } from '../../store/store.js';
 import type { Invocation } from '../command.js';
 import { exitStatus } from '../output/exit-codes.js';
 import { textOf } from '../output/hints.js';
-import { errorBody, singleLine } from '../output/report.js';
+import { singleLine } from '../output/plain.js';
+import { errorBody } from '../output/report.js';
 import { type Colours, colours, printList, shorten, type Tone } from '../output/table.js';
 import { noteLeftOut, openLocalRun, openRun } from '../session.js';
 

@@ -6,7 +6,7 @@ import { Sensitive } from '../../core/sensitive.js';
 import type { Ports, Prompter } from '../../run/ports.js';
 import type { Invocation } from '../command.js';
 import { inCi, wantsColour } from '../context.js';
-import { singleLine } from './report.js';
+import { singleLine } from './plain.js';
 
 const NOTHING_TYPED = 'Please type something, or press Ctrl-C to stop.';
 const same = (text: string) => text;

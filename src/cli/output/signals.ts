@@ -1,7 +1,7 @@
 import { type Fix, GraphException } from '../../core/errors.js';
 import { ENDING, statusOf } from '../../files/signals.js';
+import { Interrupted, type Interruption } from '../../run/interruption.js';
 import { once } from '../../run/once.js';
-import { Interrupted, type Interruption } from '../../run/ports.js';
 
 const NOTHING_CHANGED = 'Interrupted; nothing was changed.';
 

@@ -3,7 +3,7 @@ import type { RequestEvent } from '../../core/http/types.js';
 import { endBySignal } from '../../files/signals.js';
 import type { Invocation } from '../command.js';
 import { inCi } from '../context.js';
-import { singleLine } from './report.js';
+import { singleLine } from './plain.js';
 
 const SHOW_AFTER_MS = 300;
 const FRAME_MS = 100;

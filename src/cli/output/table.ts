@@ -2,7 +2,7 @@ import measure from 'fast-string-truncated-width';
 import type { Hint } from '../../core/errors.js';
 import type { Invocation } from '../command.js';
 import { wantsColour } from '../context.js';
-import { singleLine } from './report.js';
+import { singleLine } from './plain.js';
 
 const GAP = 2;
 /** A narrower column, or one narrower than its heading, cannot be read. */
