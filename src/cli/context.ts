@@ -11,8 +11,8 @@ export interface Context
   readonly stdin: { readonly isTTY: boolean; readonly read: Ports['stdin']['read'] };
   readonly stdout: Output;
   readonly stderr: Output;
-  /** The line that the standalone executable prints below its version; undefined in the npm package. */
-  readonly build?: string;
+  /** What `--version` prints. The standalone executable adds a line on its build. */
+  readonly version: string;
   /** Resolves on the first SIGINT, SIGTERM, SIGHUP or Ctrl-Break. */
   stopped(): Promise<NodeJS.Signals>;
 }

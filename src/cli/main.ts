@@ -4,18 +4,13 @@ import { COMPLETE, type Context } from './context.js';
 import { createReport, fail } from './output/report.js';
 import { createInterruption } from './output/signals.js';
 
-declare const __VERSION__: string;
-/** Set by the build. Tests run the sources, where it is not defined. */
-const VERSION: string = typeof __VERSION__ === 'string' ? __VERSION__ : '0.0.0-source';
-
 /** Runs one command line and returns the exit status. It reaches the outside world only through `ctx`. */
 export async function main(ctx: Context, report = createReport(ctx)): Promise<number> {
   try {
-    const version = ctx.build === undefined ? VERSION : `${VERSION}\n${ctx.build}`;
     const [first = '', ...more] = ctx.argv;
     // The version is printed without loading the parser. With a command `-v` is --verbose.
     if (more.length === 0 && /^(--version|-V|-v|version)$/.test(first)) {
-      ctx.stdout.write(`${version}\n`);
+      ctx.stdout.write(`${ctx.version}\n`);
       return 0;
     }
     const argv = [first, more[0]].some((word) => word?.startsWith('-'))
@@ -27,7 +22,7 @@ export async function main(ctx: Context, report = createReport(ctx)): Promise<nu
     }
     refuseCredentials(argv);
     const chosen =
-      parseTokenGet(argv) ?? (await (await import('./args/parse.js')).parseCommandLine(ctx, argv, version));
+      parseTokenGet(argv) ?? (await (await import('./args/parse.js')).parseCommandLine(ctx, argv));
     if (chosen === undefined) return 0;
     const { flags } = chosen;
     Object.assign(report, { typed: flags, quiet: flags.quiet === true, verbose: flags.verbose === true });

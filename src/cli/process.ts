@@ -9,6 +9,8 @@ import { plainly } from './output/plain.js';
 import { createReport, fail } from './output/report.js';
 import { endWithTerminal } from './output/signals.js';
 
+declare const __VERSION__: string;
+
 /** Runs the program. @param build identifies the standalone executable, which runs without a script */
 export async function run(build?: string): Promise<void> {
   if (process.argv[2] === KEYCHAIN_CHILD) {
@@ -51,7 +53,7 @@ function realContext(build: string | undefined): Context {
       command: process.execPath,
       args: build === undefined ? [process.argv[1] as string, KEYCHAIN_CHILD] : [KEYCHAIN_CHILD],
     },
-    ...(build !== undefined && { build }),
+    version: [__VERSION__, build].join('\n').trimEnd(),
     stopped: () =>
       new Promise((resolve) => {
         endWithTerminal();

@@ -14,8 +14,8 @@ describe('the fast parser and commander', () => {
   const quickly = (argv: readonly string[]) => parseTokenGet(['token', 'get', ...argv]);
   const slowly = async (argv: readonly string[]) => {
     const line = ['token', 'get', ...argv];
-    const ctx = { argv: line, stdout: nobody, stderr: nobody } as unknown as Context;
-    const { args, flags } = (await parseCommandLine(ctx, line, '0')) ?? { args: undefined, flags: undefined };
+    const ctx = { argv: line, version: '0', stdout: nobody, stderr: nobody } as unknown as Context;
+    const { args, flags } = (await parseCommandLine(ctx, line)) ?? { args: undefined, flags: undefined };
     return { args, flags };
   };
 

@@ -78,6 +78,7 @@ export function contextOf(
     }),
   });
   const ctx: Context = {
+    version: '0.0.0-source',
     argv,
     env: { PATH: process.env.PATH, ...options.env },
     cwd: options.cwd ?? home,

@@ -256,12 +256,6 @@ test('a command whose arguments are too long for the system is exit 126', async 
   expect(await runChild(invocation, ['true', 'x'.repeat(4_000_000)], { PATH: process.env.PATH })).toBe(126);
 });
 
-test('the standalone executable prints a line on its build below its version', async () => {
-  const { ctx, written } = contextWith({});
-  expect(await main({ ...ctx, argv: ['--version'], build: 'standalone for linux' })).toBe(0);
-  expect(written.join('')).toMatch(/^\S+\nstandalone for linux\n$/);
-});
-
 test('the sandbox listens for its end before it prints where it is', async () => {
   const { ctx, written } = contextWith({});
   const printedBefore: number[] = [];

@@ -6,18 +6,14 @@ import { COMMANDS, commandOf, GROUPS } from './catalogue.js';
 import { COMMON, CONFIG, type OptionSpec, optionText, SHARED } from './options.js';
 
 /** Lets commander read the line; undefined when it printed help or the version. No error repeats a value that was typed. */
-export async function parseCommandLine(
-  ctx: Context,
-  typed: readonly string[],
-  version: string,
-): Promise<Chosen | undefined> {
+export async function parseCommandLine(ctx: Context, typed: readonly string[]): Promise<Chosen | undefined> {
   // `help token get` is the same as `token get --help`, and `version` as `--version`.
   const isHelp = typed.length === 0 || typed[0] === 'help';
   const topic = typed.slice(1).filter((word) => !['help', '-h', '--help'].includes(word));
   const words = isHelp ? [...topic, '--help'] : typed;
   const spec = commandOf(words);
   const { program, command } = declare(ctx, words, spec);
-  program.version(version, '-V, --version');
+  program.version(ctx.version, '-V, --version');
   if (words.length > 1 && isHelp) {
     const { TOPICS, topicText } = await import('./help-topics.js');
     for (const name of Object.keys(TOPICS)) {
