@@ -194,17 +194,17 @@ test.each<[string, unknown, string, string?]>([
   ['a mistake of the program', new TypeError('canary'), 'Interrupted.'],
   [
     'a request that was not sent',
-    new GraphException('CANCELLED', 'POST /a was cancelled.', { retryable: true }),
+    new GraphException('CANCELLED', 'POST /a was cancelled.'),
     'Interrupted; nothing was changed.',
   ],
   [
     'a request that the server may have acted on',
-    new GraphException('CANCELLED', 'POST /a was cancelled.', { retryable: false }),
-    'Interrupted: POST /a was cancelled.',
+    new GraphException('CANCELLED', 'POST /a was cancelled.', { ambiguous: true }),
+    'Interrupted: POST /a was cancelled. The server may have carried out the request anyway.',
   ],
   [
     'a report of what was done',
-    new GraphException('CANCELLED', 'One was dropped.', { retryable: true, hint: 'run it again' }),
+    new GraphException('CANCELLED', 'One was dropped.', { hint: 'run it again' }),
     'Interrupted: One was dropped.',
     'run it again',
   ],

@@ -58,7 +58,7 @@ async function requestToken(
   const answer = await send().catch((error) => {
     const { code, message, ambiguous } = expected(error);
     throw code === 'CANCELLED' && ambiguous
-      ? new GraphException(code, `${message} ${inDoubt}`, { fix })
+      ? new GraphException(code, `${message} ${inDoubt}`, { fix, ambiguous })
       : error;
   });
   const { grantedSeconds } = answer;

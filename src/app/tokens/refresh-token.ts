@@ -44,10 +44,8 @@ export async function refreshToken(run: Run): Promise<Token> {
     // It may be valid for longer from now on, so that its record must not go at the old end.
     for (const { record } of old) await store.put(unfinished(record, 'refresh'), token);
     const renewed = await renewToken(run, connected, token, run.settings.lifetime).catch(async (error) => {
-      const { code, ambiguous, retryable } = expected(error);
-      // One that was cancelled can be repeated if it had not been sent.
-      const isInDoubt = ambiguous || (code === 'CANCELLED' && !retryable);
-      for (const { record } of isInDoubt ? [] : old) await store.put(record, token).catch(expected);
+      const { code, ambiguous } = expected(error);
+      for (const { record } of ambiguous ? [] : old) await store.put(record, token).catch(expected);
       // Another thing may be missing.
       if (code === 'NOT_FOUND' && (await hasEnded(connected.connection, token)))
         await deleteRefused(cache, token);

@@ -1,4 +1,4 @@
-import { type Fix, GraphException } from '../../core/errors.js';
+import { GraphException } from '../../core/errors.js';
 import { ENDING, statusOf } from '../../files/signals.js';
 import { Interrupted, type Interruption } from '../../run/interruption.js';
 import { once } from '../../run/once.js';
@@ -81,11 +81,9 @@ export const endWithTerminal = once(() => {
 export function endOfInterrupted({ reason, message: whenDone }: Interrupted, hasChanged: boolean) {
   if (reason === undefined) return new GraphException('CANCELLED', whenDone);
   if (!(reason instanceof GraphException)) return new GraphException('CANCELLED', 'Interrupted.');
-  const { code, message, fix, retryable, ambiguous } = reason;
+  const { code, message, fix, ambiguous } = reason;
   // The cancelled request changes nothing, so there is no hint on how to continue.
-  if (code === 'CANCELLED' && retryable && fix.length === 0)
+  if (code === 'CANCELLED' && !ambiguous && fix.length === 0)
     return new GraphException('CANCELLED', hasChanged ? 'Interrupted.' : NOTHING_CHANGED);
-  const see: Fix[] = ['see what is there now', { command: 'secret list' }, { command: 'token list' }];
-  const next = ambiguous && fix.length === 0 ? see : fix;
-  return new GraphException('CANCELLED', `Interrupted: ${message}`, { fix: next });
+  return new GraphException('CANCELLED', `Interrupted: ${message}`, { fix });
 }

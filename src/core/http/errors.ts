@@ -122,6 +122,8 @@ export function describeFailure(request: HttpRequest, failure: unknown, timeoutM
   if (kind === 'tls') more = fix.length > 0 ? fix : trustHint(reason);
   // A request that did not get beyond a proxy or the handshake has done nothing.
   const ambiguous = sent && !['tls', 'proxy'].includes(kind) && !isReadOnly(request);
+  if (kind === 'cancelled' && ambiguous)
+    more = ['see what is there now', { command: 'secret list' }, { command: 'token list' }];
   const retryable = kind === 'cancelled' ? !ambiguous : kind === 'bad-proxy' ? false : undefined;
   const values = { asked, to, address, limit, reason, words: words.replace('*', reason), proxy };
   return explained([...FAILURES[kind], ...more], values, { ambiguous, retryable });
