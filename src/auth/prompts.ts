@@ -1,5 +1,5 @@
 import { ADDRESS_KEYS, type LeftOut } from '../config/keys.js';
-import { describeLeftOut, describePair, namedBy, namesServer } from '../config/target.js';
+import { describeLeftOut, describeOther, describePair, namedBy, namesServer } from '../config/target.js';
 import { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { graphOf, type Run, usernameOf } from '../run/run.js';
@@ -93,9 +93,10 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   const leave = named?.level === 'flag' ? `${add || ''}leave ${labels} out, or ` : correct;
   const give = `${leave}give a credential for ${target.gsqlUrl}: --username with --password-stdin; or --secret-stdin, --jwt-stdin`;
   const hint = [give, ...setButEmpty(emptyVariables(run))];
-  const message = credential
-    ? `${credential.label} is for ${describePair(pair, target)}, and not for ${describePair(target, pair)}.`
-    : `${what} is needed for ${describePair(target, pair)}, named by ${named?.label}. ${describeLeftOut(leftOut)}.`;
+  const message =
+    credential && pair
+      ? `${credential.label} is for ${describeOther(pair, settings, target)}.`
+      : `${what} is needed for ${describePair(target)}, named by ${named?.label}. ${describeLeftOut(leftOut)}.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 

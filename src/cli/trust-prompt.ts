@@ -40,7 +40,7 @@ export function describeUse(file: LoadedFile): string[] {
   const servers = shown.flatMap((name) => {
     const { endpoints, gsqlUrl, restUrl } = targetOf(settingsOfFile(file, name));
     const old = serversOf(endpoints, { restBehindGsql: false }).restUrl;
-    const rest = restUrl ?? `${old} (3.x) or ${gsqlUrl}/restpp (4.x)`;
+    const rest = restUrl ?? `${old} on a 3.x server, ${gsqlUrl}/restpp on 4.x`;
     const title = name === undefined ? [] : [`profile          ${name}`];
     return [...title, `GSQL server      ${gsqlUrl}`, `REST server      ${rest}`];
   });

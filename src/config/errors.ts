@@ -1,4 +1,4 @@
-import { GraphException, type Hint } from '../core/errors.js';
+import { type Fix, GraphException, type Hint } from '../core/errors.js';
 import { shellWord } from '../files/shell-word.js';
 import { type ConfigKey, isInFile, type LoadedFile, type Settings } from './keys.js';
 
@@ -28,17 +28,17 @@ export function formatError(file: string, line: number | undefined, format: stri
   );
 }
 
-/** @param hidden the user's own config file, when `file`, which is in force, is another one */
-export function noSuchProfile(name: string, where: string, file?: LoadedFile, hidden?: string) {
-  const names = [...(file?.config.profiles.keys() ?? [])];
-  const there =
-    names.length > 0
-      ? [`choose a profile of ${file?.path}: ${names.join(', ')}`]
-      : ['create it', { command: `login -p ${shellWord(name)}` }];
-  const why = file ? where : `${where}: no config file was found`;
-  return new GraphException('NOT_FOUND', `There is no profile ${JSON.stringify(name)}${why}.`, {
-    hint: hidden === undefined ? there : [hidesOwn(file?.path, hidden), ...there],
-  });
+/** @param source what names it. @param hidden the user's own config file, when `file`, which is in force, is another one */
+export function noSuchProfile(name: string, source: string, file?: LoadedFile, hidden?: string) {
+  const names = [...(file?.config.profiles.keys() ?? [])].join(', ');
+  const create = ['create it', { command: `login -p ${shellWord(name)}` }];
+  const there: Fix[] = names
+    ? [`its profiles are: ${names}${source && '; choose one with -p NAME'}`]
+    : create;
+  const where = file ? ` in ${file.path}` : ': no config file was found';
+  const message = `There is no profile ${JSON.stringify(name)}${source && ` (${source})`}${where}.`;
+  const hint = hidden === undefined ? there : [hidesOwn(file?.path, hidden), ...there];
+  return new GraphException('NOT_FOUND', message, { hint });
 }
 
 export function hidesOwn(file: string | undefined, hidden: string): string {

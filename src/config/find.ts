@@ -38,7 +38,7 @@ export function* findConfigs(input: SettingsInput): Generator<ConfigLocation> {
     if (!isFile(file))
       throw configError(
         `There is no config file at ${file}.`,
-        'check the path (an argument, --config or GRAPHCRED_CONFIG); to leave project files out: --config none',
+        'check the path (an argument, --config or GRAPHCRED_CONFIG)',
       );
     return yield { path: file, place: 'named' };
   }
@@ -66,7 +66,7 @@ function* searchedFolders(input: SettingsInput) {
 
 export function describeSearch(input: SettingsInput): string {
   const files = [...searchedFolders(input)].map(({ dir, names }) => path.join(dir, names[0]));
-  return `${files.join(', ')}; in this folder and above also with .json, .yaml and .yml`;
+  return `${files.join(', ')}; .graphcredrc also with .json, .yaml or .yml at its end`;
 }
 
 /** Returns the user's config file. Throws CONFIG_INVALID for one that is there and cannot be read. */

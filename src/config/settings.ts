@@ -38,7 +38,7 @@ export function resolveSettings(
   const profile = chooseProfile(flags, env, file);
   const profileNames = [...(config?.profiles.keys() ?? [])];
   if (needsProfile && !config?.profiles.has(profile.name) && profile.source !== 'default')
-    throw noSuchProfile(profile.name, ` (${profile.source})`, file, hiddenUserConfig(input, file));
+    throw noSuchProfile(profile.name, profile.source, file, hiddenUserConfig(input, file));
   const ofTools = profile.source === '--profile' ? {} : env;
   const cloudPort = portInCloud(ofTools);
   const all = {} as Record<ConfigKey, SourcedValue[]>;

@@ -75,27 +75,31 @@ export function namesServer({ all }: Settings): boolean {
   return all.gsqlUrl.length > 0 || all.host.some(({ level }) => level !== 'default');
 }
 
-/** Describes a pair by its GSQL server, and by its REST server where that is set, or tells it from the other pair. */
+/** Describes a pair by its GSQL server, and by its REST server where that is set; or by what tells it from the other pair. */
 export function describePair(pair: Pair | undefined, other?: Pair): string {
   if (pair === undefined) return 'an address that is not valid';
-  const { gsqlUrl, restUrl = gsqlUrl === other?.gsqlUrl ? 'not set' : '' } = pair;
-  return restUrl === '' ? gsqlUrl : `${gsqlUrl} (REST ${restUrl})`;
+  const { gsqlUrl, restUrl } = pair;
+  if (gsqlUrl === other?.gsqlUrl) return restUrl === undefined ? 'no REST server' : `REST server ${restUrl}`;
+  return restUrl === undefined ? gsqlUrl : `${gsqlUrl} (REST ${restUrl})`;
 }
 
-/** Says what of a layer does not count, for which database it is, and, with `settings`, what names the one in force. */
-export function describeLeftOut({ source, pair, set }: LeftOut, settings?: Settings): string {
+/** Describes a pair that is not in force, the one that is, and what names that. */
+export function describeOther(pair: Pair | undefined, settings: Unresolved, inForce: Pair): string {
+  return `${describePair(pair, inForce)}, but ${namedBy(settings)?.label} names ${describePair(inForce, pair)}`;
+}
+
+/** Says for which database a layer is, with `settings` also what names the one in force, and what does not count of it. */
+export function describeLeftOut({ source, named, pair, set }: LeftOut, settings?: Settings): string {
   const others = set.filter((one) => !isAddress(one));
-  const named = others.length > 0 ? others : set;
-  const names = [...new Set(named.map(({ key, label, level }) => (isInFile(level) ? key : label)))];
-  const ofFile = isInFile(set[0]?.level) ? ` of ${source.replace(/^config/, 'the config')}` : '';
-  const [are, they] = names.length > 1 ? ['are', 'they are'] : ['is', 'it is'];
-  const inForce =
-    settings && `, and ${namedBy(settings)?.label} gives ${describePair(targetOf(settings), pair)}`;
-  return `${names.join(', ')}${ofFile} ${are} not used: ${they} for ${describePair(pair)}${inForce ?? ''}`;
+  const unused = others.length > 0 ? others : set;
+  const names = new Set(unused.map(({ key, label, level }) => (isInFile(level) ? key : label)));
+  const inForce = settings ? describeOther(pair, settings, targetOf(settings)) : describePair(pair);
+  const place = source.replace(/^config/, 'the config');
+  return `${place} ${named ? 'names' : 'is for'} ${inForce}; not used: ${[...names].join(', ')}`;
 }
 
 /** Returns what names the servers in force: a URL or host, else a port of the default host. */
-export function namedBy({ all }: Settings): SourcedValue | undefined {
+export function namedBy({ all }: Pick<Settings, 'all'>): SourcedValue | undefined {
   const named = (['gsqlUrl', ...ADDRESS_KEYS] as const).flatMap((key) => all[key][0] ?? []);
   return named.find(({ level }) => level !== 'default') ?? all.host[0];
 }
@@ -192,17 +196,18 @@ function pairOf(settings: Unresolved, layer: Pick<Layer, 'address'>): Pair | und
 
 /** @throws GraphException USAGE where the profile that was typed is left out */
 function requireProfile(
-  { profile }: Unresolved,
+  settings: Unresolved,
   { named, address }: Layer,
   leftOut: readonly LeftOut[],
   inForce: Pair,
 ): void {
+  const { profile } = settings;
   const file = leftOut.find((layer) => isInFile(layer.named?.level));
   if (profile.source !== '--profile' || file === undefined || named === undefined) return;
   const sources = Object.values(address).map(({ source }) => source);
   const other = `${named.level === 'flag' ? 'leave out' : 'unset'} ${sources.join(' and ')}`;
   throw usageError(
-    `Profile "${profile.name}" is for ${describePair(file.pair)}, but ${named.source} names ${describePair(inForce, file.pair)}.`,
+    `Profile "${profile.name}" is for ${describeOther(file.pair, settings, inForce)}.`,
     `${file.pair ? other : 'correct the profile'}, or leave out --profile`,
   );
 }

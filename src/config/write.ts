@@ -15,11 +15,7 @@ type Yaml = typeof import('yaml');
 
 const LOCK_WAIT_MS = 10_000;
 
-/**
- * Adds or replaces one profile in the user's config file, leaving the rest as it is, in YAML with its comments.
- * @param change.removed keys and tables that the profile loses unless `profile` gives them
- * @returns the file written
- */
+/** Writes one profile to the user's config file, and returns that. @param change.removed what it loses unless `profile` gives it */
 export function writeProfile(
   configDir: string,
   name: string,

@@ -25,9 +25,12 @@ function renameOver(from: string, to: string, attempts = process.platform === 'w
 /** Creates the error for a file or folder that cannot be written. @param code for another cause than the disk */
 export function cannotWrite(where: string, error: unknown, code: ErrorCode = 'STORE_UNAVAILABLE') {
   const errno = errnoOf(error);
-  const message = `cannot write to ${where}: ${FILE_REASONS[errno] ?? errno}`;
-  const isDisk = ['ENOSPC', 'EDQUOT', 'EROFS'].includes(errno);
   const isFile = ['EEXIST', 'ENOTDIR'].includes(errno);
+  let found = where;
+  while (isFile && !fs.existsSync(found)) found = path.dirname(found);
+  const why = isFile ? `${found} is a file, not a folder` : (FILE_REASONS[errno] ?? errno);
+  const message = `cannot write to ${where}: ${why}`;
+  const isDisk = ['ENOSPC', 'EDQUOT', 'EROFS'].includes(errno);
   const mend = isFile ? 'move that file away' : 'check the path, and the owner and mode of its folder';
   const ofDisk = errno === 'EROFS' ? 'make that disk writable' : 'free some space on that disk';
   return new GraphException(isDisk ? 'STORE_UNAVAILABLE' : code, message, { hint: isDisk ? ofDisk : mend });
@@ -132,8 +135,7 @@ const FILE_REASONS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
-  ENOTDIR: 'a folder in its path is a file instead',
-  EEXIST: 'a folder in its path is a file instead',
+  ENOTDIR: 'a part of its path is a file, not a folder',
   ENOENT: 'there is no such folder',
   ELOOP: 'it is a symbolic link',
 };

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { refuseValue } from '../config/errors.js';
 import { type ConfigKey, type SourcedValue, variableIn } from '../config/keys.js';
-import { describePair } from '../config/target.js';
+import { describeOther, targetOf } from '../config/target.js';
 import { expected, GraphException, usageError } from '../core/errors.js';
 import { redactServerText, upTo, withoutCredentials } from '../core/redact.js';
 import { Sensitive } from '../core/sensitive.js';
@@ -51,8 +51,8 @@ export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefine
 
 /** Says what helps first when the server refuses `TG_API_TOKEN`. */
 export function refusedVariable({ code, message }: GraphException): GraphException {
-  const exec = 'if graphcred exec has set it, run token get --fresh with its --lifetime, then exec again';
-  const hint = `unset TG_API_TOKEN, so that a stored or new token is used; ${exec}`;
+  const exec = 'graphcred token get --fresh, with the --lifetime of exec if it has one, then exec again';
+  const hint = `unset TG_API_TOKEN, so that a stored or new token is used; if exec has set it: ${exec}`;
   return new GraphException(code, message, { hint });
 }
 
@@ -66,7 +66,8 @@ export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | und
   if (!value) return undefined;
   const layer = settings.leftOut.find(({ set }) => set.some(({ level }) => level === 'tgVariable'));
   if (!layer) return new Sensitive(value, 'from TG_API_TOKEN');
-  ports.reporter.note(`TG_API_TOKEN is not used: it is for ${describePair(layer.pair)} (${layer.source})`);
+  const why = describeOther(layer.pair, settings, targetOf(settings));
+  ports.reporter.note(`TG_API_TOKEN is not used: it is for ${why}`);
   return undefined;
 }
 

@@ -40,11 +40,7 @@ export function profileFor({ file, profileNames }: Settings, servers: Servers): 
   return each.find(({ database }) => 'gsqlUrl' in database && isSamePair(database, servers));
 }
 
-/**
- * Returns the server's version: the one set, the one remembered for at most a day, or the one that the server reports, which
- * is asked without a credential.
- * @param isAnew whether what is remembered does not count
- */
+/** Returns the server's version: set, remembered for a day (unless `isAnew`), or told by the server, without a credential. */
 export function findVersion(run: Run, isAnew = false): Promise<ServerVersion> {
   const { asked } = run;
   if (isAnew || !asked.version) asked.version = setOrAskedVersion(run, isAnew);

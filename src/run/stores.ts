@@ -71,8 +71,7 @@ export class Stores {
   /**
    * Opens the store in force with what stands in for it while it fails: for that of a fleet this machine's own, and for
    * any where a token can be minted, `none`. Nothing stands in for a typed `redis`, or a keychain that a setting names.
-   * @param options.needed its failure is an error, and the desktop may ask to unlock the keychain, as it may for a store
-   * that a setting names
+   * @param options.needed its failure is an error, and the desktop may ask to unlock the keychain
    * @param options.mints the run can mint a token without it
    */
   async chosen({ needed = false, mints = false } = {}): Promise<Store> {
@@ -134,15 +133,11 @@ export class Stores {
     writePrivateFile(file, `${name}\n`);
     if (before && 'text' in before && before.text.trim() !== name)
       this.#run.ports.reporter.note(
-        `profiles that name no store use "${name}" now; login --store changes that`,
+        `every profile that names no store uses "${name}" from now on; to change that, log in with --store`,
       );
   }
 
-  /**
-   * Throws before a command reports that nothing more is stored: neither a locked or missing keychain nor a record that
-   * cannot be read must look empty.
-   * @param store where the command has looked; absent when it has read the records alone
-   */
+  /** Throws where a locked keychain, or a record that cannot be read, would look empty. @param store where the command has looked, beside the records */
   async requireReadable(store?: Store): Promise<void> {
     if (store && STORES[store.name].canBeLocked) await store.check();
     const unread: Unread[] = [];

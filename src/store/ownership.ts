@@ -63,10 +63,7 @@ export function namesNobody({ username, secretAlias, principal }: ProfileOwner):
   return username === undefined && secretAlias === undefined && principal === undefined;
 }
 
-/**
- * Returns the entries that belong to a profile: what is saved for its user, the secret that it names, and the tokens
- * minted with any of them; for a profile that names nobody, all of the server, if they have one owner.
- */
+/** Returns what is saved for a profile's user, its secret, and their tokens; if it names nobody, all of the server, if of one owner. */
 export function recordsOf<E extends Holds>(entries: readonly E[], profile: ProfileOwner): E[] {
   const { gsqlUrl, username, principal } = profile;
   const here = entries.filter(({ record }) => record.info.gsqlUrl === gsqlUrl);

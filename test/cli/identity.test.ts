@@ -319,7 +319,7 @@ test('a JWT that the GSQL server refuses is named, and a server without password
   expect(error(noPassword.stderr)).toMatchObject({
     code: 'AUTH_FAILED',
     message: expect.stringContaining(
-      'does not accept passwords, so the login of "tigergraph" from GRAPHCRED_PASSWORD was refused.',
+      'does not accept passwords, so the user "tigergraph" (password from GRAPHCRED_PASSWORD) was refused.',
     ),
     hint: expect.stringContaining('--jwt-file'),
   });

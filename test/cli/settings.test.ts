@@ -322,7 +322,7 @@ test.each([
   const env = { GRAPHCRED_STORE: undefined, CI: '1' };
   expect(await run('secret list', { env })).toMatchObject({ status: 0 });
   const { stderr } = await run('config show', { env });
-  expect(stderr).toMatch(new RegExp(`${key}.* of profile default is not used: it is for `));
+  expect(stderr).toMatch(new RegExp(`profile default names .*; not used: .*${key}`));
 });
 
 // holds: C4.7

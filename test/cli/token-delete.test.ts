@@ -347,7 +347,7 @@ test('a token on standard input that is held for another database is not sent to
     expect({ status, stderr }).toEqual({
       status: 5,
       stderr: expect.stringMatching(
-        /is for http.*, and not for .*\nhint: give its own addresses: --gsql-url http\S+ --rest-url http\S+\n/,
+        /is for http.*, but GRAPHCRED_GSQL_URL names .*\nhint: give its own addresses: --gsql-url http\S+ --rest-url http\S+\n/,
       ),
     });
   }

@@ -117,7 +117,7 @@ describe('the error for a key of a file', () => {
   test('escapes what is not printable', () => {
     expect(shown('a b')).toBe('/x: "a b" is bad.');
     expect(shown('\u001b[31mé')).toBe('/x: "\\u001b[31mé" is bad.');
-    const { message } = noSuchProfile('\u001b[31mprod\n', ' here');
-    expect(message).toBe('There is no profile "\\u001b[31mprod\\n" here: no config file was found.');
+    const { message } = noSuchProfile('\u001b[31mprod\n', 'here');
+    expect(message).toBe('There is no profile "\\u001b[31mprod\\n" (here): no config file was found.');
   });
 });

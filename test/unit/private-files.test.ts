@@ -146,7 +146,7 @@ describe('a new file', () => {
     const file = path.join(dir, 'file');
     vi.spyOn(Math, 'random').mockReturnValue(0.1);
     fs.writeFileSync(temporaryName(file), 'first');
-    expect(() => writePrivateFile(file, 'second')).toThrow('a folder in its path is a file');
+    expect(() => writePrivateFile(file, 'second')).toThrow('is a file, not a folder');
   });
 
   test('is removed and closed when the disk is full', () => {

@@ -52,9 +52,9 @@ export async function writeOwnProfile(
     const kept = Object.entries(profile).flatMap(([key, value]) => (value === undefined ? [] : topOf(key)));
     const lost = [...oldKeys].filter((key) => ![...address, ...kept].includes(key));
     ports.reporter.warn([
-      `profile "${name}" is no longer for ${describePair(old.pair)}, but for ${describePair(target, old.pair)}`,
+      `profile "${name}" names ${describePair(target, old.pair)} now, in place of ${describePair(old.pair, target)}`,
       ...(lost.length > 0 ? [`it lost: ${lost.join(', ')}`] : []),
-      'to keep one profile for each server, log in with -p NAME',
+      'to keep both, log in with the name of a new profile: -p NAME',
     ]);
   }
   return written;

@@ -59,7 +59,7 @@ export async function dropEach(login: Login, aliases: readonly string[]) {
   const others = aliases.filter((alias) => alias !== first && !succeeded.includes(alias));
   const message = `"${first}" ${cause.ambiguous ? 'may have been' : 'was not'} dropped: ${cause.message}`;
   const missing = done.missing.length > 0 ? ` No such secret: ${done.missing.join(', ')}.` : '';
-  const rest = others.length > 0 ? ` To check: ${others.join(', ')}.${missing}` : missing;
+  const rest = others.length > 0 ? ` Not tried, or not dropped: ${others.join(', ')}.${missing}` : missing;
   const code = succeeded.length > 0 ? 'PARTIAL' : cause.code;
   return { ...done, failure: new GraphException(code, message + rest, { hint: SEE }) };
 }

@@ -94,7 +94,7 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
       if (!begun) checkTime();
       isUnused = false;
       await dropListed(current, old);
-      const end = version.tokensOutliveSecret ? 'live until they expire, unless revoked' : 'have ended';
+      const end = version.tokensOutliveSecret ? 'stay valid until revoked or expired' : 'have ended';
       run.ports.reporter.note(`tokens made from the old value of "${old.alias}" ${end}`);
       value = await make(current, rotation, old.alias);
     }
@@ -105,15 +105,17 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
   } catch (error) {
     const { code, message, fix, ambiguous, retryable } = expected(error);
     if (meanwhile === undefined && !ambiguous) throw error;
-    const resume = `to finish the rotation of "${old.alias}"`;
     const lost = `a secret "${next}" may have been made, but its value is lost; drop it`;
     const drop = { command: `secret drop ${next} --ignore-missing` };
     const again = [
       ...(meanwhile ? [] : [lost, drop]),
-      ...(code === 'AUTH_FAILED' && isUnused ? ['then drop the new one', drop] : []),
-      ...[resume, { command: `secret rotate ${old.alias}` }],
+      ...(code === 'AUTH_FAILED' && isUnused
+        ? [`or drop "${next}" and begin again`, drop]
+        : ['to finish it']),
+      ...[{ command: `secret rotate ${old.alias}` }],
     ];
-    throw new GraphException(code, message, { hint: retryable ? again : [...fix, ...again] });
+    const why = `The rotation of "${old.alias}" is not finished: ${message}`;
+    throw new GraphException(code, why, { hint: retryable ? again : [...fix, ...again] });
   }
 }
 

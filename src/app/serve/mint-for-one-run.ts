@@ -42,7 +42,7 @@ async function revokeMinted(run: Run, credential: Credential, minted: Token) {
   }
   if (outcome === 'deleted' && (await findVersion(run)).revocationFillsBlockList)
     run.ports.reporter.note(
-      'the token is revoked; until it expires, it takes one of the 20 places on the block list of its user',
+      'the token is revoked; the server keeps at most 20 revoked tokens of a user, and this one is among them until it expires',
     );
   return undefined;
 }

@@ -1,5 +1,5 @@
 import { profileOwner } from '../../auth/choose.js';
-import { describePair } from '../../config/target.js';
+import { describeOther } from '../../config/target.js';
 import { isSamePair } from '../../core/endpoints.js';
 import { GraphException } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
@@ -51,7 +51,7 @@ export async function rowsHere(run: Run, token: Sensitive, all?: readonly TokenR
   if (first === undefined || !held.every(isElsewhere)) return held;
   const own = first.record.info;
   const hint = `give its own addresses: --gsql-url ${own.gsqlUrl} --rest-url ${own.restUrl}`;
-  const message = `This token is for ${describePair(own)}, and not for ${describePair(run.target, own)}.`;
+  const message = `This token is for ${describeOther(own, run.settings, run.target)}.`;
   throw new GraphException('HOST_MISMATCH', message, { hint });
 }
 

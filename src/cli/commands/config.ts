@@ -64,7 +64,8 @@ export async function trust(invocation: Invocation): Promise<undefined> {
 export async function where(invocation: Invocation): Promise<undefined> {
   const { settings, search, untrusted } = await openLocalRun(invocation);
   if (!settings.file) {
-    const looked = `No config file is used here. Looked for ${describeSearch(search)}.`;
+    const why = untrusted?.message ?? 'No config file is used here.';
+    const looked = `${why} Looked for ${describeSearch(search)}.`;
     const hint = untrusted?.fix ?? ['make one', { command: 'login' }];
     throw new GraphException('NOT_FOUND', looked, { hint });
   }

@@ -70,7 +70,7 @@ export async function remove(invocation: Invocation): Promise<undefined> {
       { command: `logout -p ${sharedWith}` },
     ]);
   if (entries.some(({ record }) => Number(record.expiresAtUnix) > ctx.now() / 1000))
-    report.note(`removed tokens work until they expire; to revoke them first: logout --revoke -p ${name}`);
+    report.note('removed tokens stay valid until they expire; logout --revoke ends them before that');
   const tokens = entries.filter(({ record }) => record.kind === 'token').length;
   const forgotten = { tokens, credentials: entries.length - tokens };
   const goes = stored(tokens, forgotten.credentials);
@@ -87,5 +87,5 @@ async function openOwnProfile(invocation: Invocation, name: string): Promise<Loc
   const own = await openLocalRun(invocation, { profile: 'own', moreFlags: { profile: name } });
   const { file, profileNames } = own.settings;
   if (profileNames.includes(name)) return own;
-  throw noSuchProfile(name, file ? ' in your own config file' : '', file);
+  throw noSuchProfile(name, '', file);
 }

@@ -98,7 +98,7 @@ export async function prune(invocation: Invocation): Promise<undefined> {
   const { unused, unknown } = await planPrune(login);
   if (unused.length > 0 && unknown.length > 0)
     report.warn([
-      `profile ${unknown.map((name) => `"${name}"`).join(', ')} may use one of these secrets; compare what its secretCommand prints with`,
+      `profile ${unknown.map((name) => `"${name}"`).join(', ')} may use one of these secrets; to check, look for the value that its secretCommand prints`,
       { command: 'secret list' },
     ]);
   const names = unused.map(singleLine).join('\n');
@@ -174,5 +174,5 @@ function printDropped(
   const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}` : '';
   if (dropped.length + missing.length > 0) report.done({ dropped, missing, dryRun: false }, done);
   if (version.tokensOutliveSecret && dropped.length > 0)
-    report.note(`${dropped.length > 1 ? 'their' : 'its'} tokens are valid until they expire, unless revoked`);
+    report.note('tokens of a dropped secret stay valid until revoked or expired');
 }

@@ -171,7 +171,8 @@ function authFailed(credential: string, ...fix: Fix[]): Explanation {
 /** What helps where a server refuses a token or a secret that graphcred has had made. */
 function madeUnknown({ server }: HttpRequest): readonly Fix[] {
   const setting = server === 'rest' ? 'restUrl' : 'gsqlUrl';
-  return ['it may have been dropped or revoked; or this is another database: check its address', { setting }];
+  const again = 'run the command again, in case it has been dropped or revoked meanwhile';
+  return [`${again}; or this is another database: check its address`, { setting }];
 }
 
 const isMade = (credential?: Sensitive) => credential?.origin?.endsWith(MADE_HERE) === true;
@@ -210,16 +211,17 @@ function badLogin(request: HttpRequest): Explanation {
   return authFailed('{login}', `it may have been dropped; ${next}`, { command }, ...then, ...orOther);
 }
 
-/** Names the credentials of a request with their origin: `the login of "ann" from GRAPHCRED_PASSWORD`. */
+/** Names the credentials of a request with their origin: `the user "ann" (password from GRAPHCRED_PASSWORD)`. */
 function namesOfCredentials(request: HttpRequest) {
   const { authorization } = request;
-  const [token, secret] = [tokenOf(request), sentSecret(request)];
-  const named = withOrigin(isJwtOfProvider(token) ? 'the JWT' : 'the token', token);
+  const [given, secret] = [tokenOf(request), sentSecret(request)];
+  const token = withOrigin(isJwtOfProvider(given) ? 'the JWT' : 'the token', given);
   const user = authorization?.username === undefined ? '' : ` "${authorization.username}"`;
-  const kind = secret ? 'the secret' : `the login${user && ` of${user}`}`;
-  const login = withOrigin(kind, secret ?? authorization?.credential);
   const password = withOrigin(`the user name${user}, or the password`, authorization?.credential);
-  return { token: named, password, login: authorization?.scheme === 'Bearer' ? named : login };
+  const { origin } = authorization?.credential ?? {};
+  const byPassword = user && `the user${user}${origin ? ` (password ${origin})` : ''}`;
+  const login = secret ? withOrigin('the secret', secret) : byPassword || 'the login';
+  return { token, password, login: authorization?.scheme === 'Bearer' ? token : login };
 }
 
 function withOrigin(name: string, credential: Sensitive | undefined): string {
