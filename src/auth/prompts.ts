@@ -1,5 +1,5 @@
 import { ADDRESS_KEYS, type LeftOut } from '../config/keys.js';
-import { describeLeftOut, describeOther, describePair, namedBy, namesServer } from '../config/target.js';
+import { describeLeftOut, namedBy, namesServer } from '../config/target.js';
 import { GraphException } from '../core/errors.js';
 import type { Sensitive } from '../core/sensitive.js';
 import { graphOf, type Run, usernameOf } from '../run/run.js';
@@ -84,7 +84,7 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
 /** Creates the error for a credential that is missing, because a layer is for other servers. @param what a person could give */
 function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphException {
   const { settings, target } = run;
-  const { credential, pair, source } = leftOut;
+  const { pair, source } = leftOut;
   const named = namedBy(settings);
   const correct = pair ? '' : `correct the address (${source}), or `;
   const add = pair?.gsqlUrl === target.gsqlUrl && !target.restUrl && `add --rest-url ${pair.restUrl}, or `;
@@ -93,10 +93,7 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   const leave = named?.level === 'flag' ? `${add || ''}leave ${labels} out, or ` : correct;
   const give = `${leave}give a credential for ${target.gsqlUrl}: --username with --password-stdin; or --secret-stdin, --jwt-stdin`;
   const hint = [give, ...setButEmpty(emptyVariables(run))];
-  const message =
-    credential && pair
-      ? `${credential.label} is for ${describeOther(pair, settings, target)}.`
-      : `${what} is needed for ${describePair(target)}, named by ${named?.label}. ${describeLeftOut(leftOut)}.`;
+  const message = `${describeLeftOut(leftOut, settings)}. ${what} is missing.`;
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 

@@ -35,7 +35,8 @@ export function noSuchProfile(name: string, source: string, file?: LoadedFile, h
   const there: Fix[] = names
     ? [`its profiles are: ${names}${source && '; choose one with -p NAME'}`]
     : create;
-  const where = file ? ` in ${file.path}` : ': no config file was found';
+  const own = file?.place === 'user' ? 'your own config file, ' : '';
+  const where = file ? ` in ${own}${file.path}` : ': no config file was found';
   const message = `There is no profile ${JSON.stringify(name)}${source && ` (${source})`}${where}.`;
   const hint = hidden === undefined ? there : [hidesOwn(file?.path, hidden), ...there];
   return new GraphException('NOT_FOUND', message, { hint });

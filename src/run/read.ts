@@ -67,7 +67,7 @@ export function tokenFromVariable({ ports, settings }: BareRun): Sensitive | und
   const layer = settings.leftOut.find(({ set }) => set.some(({ level }) => level === 'tgVariable'));
   if (!layer) return new Sensitive(value, 'from TG_API_TOKEN');
   const why = describeOther(layer.pair, settings, targetOf(settings));
-  ports.reporter.note(`TG_API_TOKEN is not used: it is for ${why}`);
+  ports.reporter.note(`TG_API_TOKEN is not used: ${layer.source} names ${why}`);
   return undefined;
 }
 

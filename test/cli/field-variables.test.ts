@@ -74,7 +74,7 @@ describe('a credential set together with TG_HOST', () => {
     for (const [line, env, name] of [
       ['token get', { ...fields(b), ...more }, 'TG_PASSWORD'],
       ['token get', { ...alone, TG_SECRET: 'canary' }, 'TG_SECRET'],
-      ['token check', { ...alone, TG_API_TOKEN: 'canary' }, 'TG_API_TOKEN is not used: it is for '],
+      ['token check', { ...alone, TG_API_TOKEN: 'canary' }, 'TG_API_TOKEN is not used: TG_HOST names '],
     ] as [string, Record<string, string>, string][]) {
       const argv = `${line} ${lead(away.sandbox)} -o json`.split(' ');
       const { status, stderr } = await cli(b.home, argv, { env });

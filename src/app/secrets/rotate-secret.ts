@@ -94,7 +94,9 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
       if (!begun) checkTime();
       isUnused = false;
       await dropListed(current, old);
-      const end = version.tokensOutliveSecret ? 'stay valid until revoked or expired' : 'have ended';
+      const end = version.tokensOutliveSecret
+        ? 'that are not stored here stay valid until revoked or expired'
+        : 'have ended';
       run.ports.reporter.note(`tokens made from the old value of "${old.alias}" ${end}`);
       value = await make(current, rotation, old.alias);
     }

@@ -45,7 +45,9 @@ export async function execute(invocation: Invocation): Promise<undefined> {
   await run.stores.requireReadable();
   const secrets = plan.credentials.filter(isSecret).map(({ record: { info } }) => info);
   const notes = secrets.flatMap((one) =>
-    one.alias ? `logout does not drop the secret "${one.alias}" at ${one.gsqlUrl}` : [],
+    one.alias
+      ? `the secret "${one.alias}" was not dropped at ${one.gsqlUrl}; only secret drop does that`
+      : [],
   );
   for (const note of [...new Set(notes)].sort()) report.note(note);
   if (everything) noteWhatStays(run, report);

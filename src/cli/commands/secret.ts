@@ -174,5 +174,5 @@ function printDropped(
   const done = dropped.length > 0 ? `Dropped: ${dropped.join(', ')}` : '';
   if (dropped.length + missing.length > 0) report.done({ dropped, missing, dryRun: false }, done);
   if (version.tokensOutliveSecret && dropped.length > 0)
-    report.note('tokens of a dropped secret stay valid until revoked or expired');
+    report.note('tokens not stored here stay valid until revoked or expired');
 }
