@@ -20,7 +20,7 @@ import {
 import { type Oidc, oidcOf, providerPrincipal } from './oidc/settings.js';
 
 interface Search {
-  /** The store that may hold a saved one, by default that in force; `ignored` where what is saved will not do. */
+  /** The store that may hold a saved one, by default that in force; `ignored` where only a login at a provider will do. */
   readonly saved?: Store | 'ignored' | undefined;
   /** Whether a person may be asked; by default where a prompt is possible. */
   readonly mayAsk?: boolean;
@@ -30,7 +30,7 @@ interface Search {
  * Finds the credential of this run in the first of flags, variables, config file, store and prompt that has one for the
  * pair of base URLs in force. A file, stdin or a variable is read, since the value tells whose it is. A person is asked for
  * a missing user name; for a password only when it is needed, and only then a program runs.
- * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE
+ * @throws GraphException INPUT_REQUIRED, HOST_MISMATCH, USAGE, AUTH_FAILED (nobody is logged in at the provider), STORE_…
  */
 export async function findCredential(run: Run, purpose: Purpose, search: Search = {}): Promise<Credential> {
   const sources = await usableSources(run, purpose, search);
@@ -97,8 +97,10 @@ export function refuseLifetime({ settings }: Run, label: string): void {
 }
 
 /** Returns the credential that is found without asking anybody; undefined when there is none, or it cannot be found now. */
-export function findWithoutAsking(run: Run, purpose: Purpose, saved: Search['saved']) {
-  return findCredential(run, purpose, { saved, mayAsk: false }).catch((error) => void expected(error));
+export async function findWithoutAsking(run: Run, purpose: Purpose, saved: Search['saved']) {
+  const search = findCredential(run, purpose, { saved, mayAsk: false });
+  const found = await search.catch((error) => void expected(error));
+  return found?.level === 'prompt' ? undefined : found;
 }
 
 /** Returns whom the run acts as, for finding what is stored for it. Asks nobody. */

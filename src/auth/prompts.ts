@@ -62,9 +62,9 @@ function noCredential(run: Run, purpose: Purpose, unusable: CredentialSource | u
   const hasToken = settings.profile.source !== '--profile' && ports.env.TG_API_TOKEN;
   const mints = purpose === 'mint';
   const hints = [
-    ...setButEmpty(emptyVariables(run)),
     ...(namesServer(settings) ? [] : hintWithoutServer(run)),
     missing && 'check the name of the secret, or log in again',
+    ...setButEmpty(emptyVariables(run)),
     `${missing ? 'or ' : ''}${how}`,
     mints && `or a secret: ${fromStdin('secret')}--secret-file, GRAPHCRED_SECRET or GRAPHCRED_SECRET_FILE`,
     unusable && `the secret (${unusable.label}) does not log in on a server before 3.6.2`,

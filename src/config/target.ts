@@ -205,7 +205,9 @@ function requireProfile(
   const file = leftOut.find((layer) => isInFile(layer.named?.level));
   if (profile.source !== '--profile' || file === undefined || named === undefined) return;
   const sources = Object.values(address).map(({ source }) => source);
-  const other = `${named.level === 'flag' ? 'leave out' : 'unset'} ${sources.join(' and ')}`;
+  const isRestMissing = file.pair?.gsqlUrl === inForce.gsqlUrl && inForce.restUrl === undefined;
+  const add = isRestMissing ? `add the REST server (${nameOf('restUrl', named.level)}), or ` : '';
+  const other = `${add}${named.level === 'flag' ? 'leave out' : 'unset'} ${sources.join(' and ')}`;
   throw usageError(
     `Profile "${profile.name}" is for ${describeOther(file.pair, settings, inForce)}.`,
     `${file.pair ? other : 'correct the profile'}, or leave out --profile`,

@@ -18,7 +18,7 @@ export interface LocalRun extends BareRun {
   readonly untrusted: GraphException | undefined;
 }
 
-/** What every use case gets, beside its input. Settings, target, ports, time and stores never change; `asked` grows. */
+/** What every use case gets, beside its input. Nothing in it is replaced; `asked` grows, and a renewal restarts stores and time. */
 export interface Run extends LocalRun {
   readonly settings: Readonly<ReturnType<typeof readSettings>>;
   readonly target: Target;
@@ -73,7 +73,7 @@ function readSettings(settings: Settings) {
   };
 }
 
-/** What a run asks at most once: a person, a server, a file or a program. */
+/** What a run has learned from a person, a server, a file or a program, so that it need not ask again. */
 export class Asked {
   graph: string | undefined;
   username: string | undefined;

@@ -29,7 +29,7 @@ export class Stores {
   readonly configDir: string | undefined;
   readonly #foreign: Places['foreign'];
   readonly #run: BareRun;
-  /** A store is opened once, so that one which gave no answer is not waited for again. */
+  /** A store is opened once for each way to unlock it, so that one which gave no answer is not waited for again. */
   readonly #opened = new Map<string, Promise<Store>>();
   /** It is read once for all stores of the run, because it may come through a pipe. */
   readonly #storeKey = once(async () => {
@@ -137,7 +137,7 @@ export class Stores {
       );
   }
 
-  /** Throws where a locked keychain, or a record that cannot be read, would look empty. @param store where the command has looked, beside the records */
+  /** Throws where values that are locked away, or records that cannot be read, would be overlooked. @param store where the command has looked, beside the records */
   async requireReadable(store?: Store): Promise<void> {
     if (store && STORES[store.name].canBeLocked) await store.check();
     const unread: Unread[] = [];

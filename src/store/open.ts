@@ -84,8 +84,8 @@ export function withFallback(
       return [...found, ...(await (isRequired ? others : others.catch(() => [])))];
     },
     get: (record) => attempt((one) => (record.store === fallback.name ? fallback : one).get(record)),
-    async put(...entry) {
-      await attempt((one) => one.put(...entry));
+    async put(record, ...more) {
+      await attempt((one) => (record.store === fallback.name ? fallback : one).put(record, ...more));
       if (failure) throw failure;
     },
     async delete(key) {

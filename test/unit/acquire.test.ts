@@ -176,6 +176,13 @@ describe('while a store fails', () => {
     ]);
   });
 
+  test('a token of this machine that is changed is not put into the store that machines share', async () => {
+    const [shared, own] = [memoryStore(), memoryStore()];
+    const redis: Store = { ...shared.store, name: 'redis' };
+    await withFallback(redis, own.store, runIn({}).ports, true).put(...cachedAs('own'));
+    expect([shared.values(), own.values()]).toEqual([[], ['own']]);
+  });
+
   test('nobody waits for a lock in it', async () => {
     const away = new GraphException('STORE_UNAVAILABLE', 'the store is away');
     const store = memoryStore(() => expect.fail('a lock was taken')).store;

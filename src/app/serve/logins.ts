@@ -90,7 +90,7 @@ export async function findGsqlLogin(
   // A password that was typed for the token is at hand. Nobody is asked for another one.
   const own = isCached ? undefined : await source.credential();
   const found = own?.level === 'prompt' ? own : await findWithoutAsking(run, 'login', undefined);
-  if (!found || (found.level === 'prompt' && found !== own)) return undefined;
+  if (!found) return undefined;
   const username = found.kind === 'secret' ? SECRET_USER : (found.username ?? readClaims(token)?.sub ?? '');
   if (found.kind === 'jwt') return { username, authorization: tokenLogin };
   let used = found;

@@ -67,11 +67,10 @@ export function revokerAt(run: Run, servers: Servers, given: Credential | undefi
   const at = isHere ? run : runFor(run, servers);
   const revokerNamed = once((_name: string, login?: Credential) => revokerWith(at, login));
   const by = (login?: Credential) => revokerNamed(`${login?.principal} ${login?.label}`, login);
-  const inForce = once(async (store: Store) => {
-    const minting = given ?? (await findWithoutAsking(run, 'mint', store));
-    const found = [minting, await findWithoutAsking(run, 'login', store)];
-    return found.filter((one) => one === given || one?.level !== 'prompt');
-  });
+  const inForce = once(async (store: Store) => [
+    given ?? (await findWithoutAsking(run, 'mint', store)),
+    await findWithoutAsking(run, 'login', store),
+  ]);
   const ask = once((store: Store) => findCredential(run, 'login', { saved: store }));
   const waysFor = async ({ record, store, minter }: TokenRow): Promise<readonly Revoker[]> => {
     const found = [minter && (await savedCredential(at, minter)), ...(isHere ? await inForce(store) : [])];
