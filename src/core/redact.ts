@@ -79,7 +79,9 @@ export function maskSecret(value: string): string {
   return value.length < 12 ? '****' : `${value.slice(0, 3)}****${value.slice(-3)}`;
 }
 
-/** Removes user name and password from an address, also from one without a scheme, which is refused and shown. */
+/** Removes user name, password and what follows the path from an address, also from one that is refused and shown. */
 export function maskLogin(address: string): string {
-  return address.replace(/^(?![a-z][\w.+-]*:\/\/)[^@\s]*:.*@|(\/\/).*@/is, '$1****@');
+  return address
+    .replace(/^(?![a-z][\w.+-]*:\/\/)[^@\s]*:.*@|(\/\/).*@/is, '$1****@')
+    .replace(/([?#]).+/s, '$1****');
 }

@@ -94,6 +94,7 @@ test('an address is shown without its login, whatever characters that has', () =
   expect(maskLogin('https://graph.example.com/a@b')).toBe('https://****@b');
   expect(maskLogin('ada:p//ss@graph.example.com')).toBe('****@graph.example.com');
   expect(maskLogin('https://graph.example.com')).toBe('https://graph.example.com');
+  expect(maskLogin('https://graph.example.com/?token=abc#d')).toBe('https://graph.example.com/?****');
 });
 
 describe('maskSecret', () => {
