@@ -64,8 +64,11 @@ describe.each(['3.10.1', '4.1.2'])('secret rotate on %s', (serverVersion) => {
         expect(await masks()).toEqual(between);
         expect((await run('secret drop ci_next')).status).toBe(0);
       }
+      const made = (await masks()).ci;
       if (first.status !== 0) expect((await rotate()).status, `rerun after ${nth}`).toBe(0);
       const after = await masks();
+      // The last request drops ci_next. The new value of ci may be in use by then, so it is not replaced.
+      if (nth === count) expect(after.ci).toBe(made);
       expect(Object.keys(after), `after ${nth}`).toEqual(['ci']);
       expect(after.ci).not.toBe(before.ci);
       expect(await works()).toBe(true);

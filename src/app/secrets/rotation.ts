@@ -27,19 +27,20 @@ export async function findRotation(login: Login, alias: string, next: string) {
 export type Rotation = Awaited<ReturnType<typeof readRotation>>;
 
 /**
- * Finds out where a rotation stands, from what the server lists and what is saved here. `begun` and `renewed` are the
- * values of `next` and of the alias that an earlier run has made. `origin` is the id by which profiles name the secret;
- * undefined when the old value was not saved here.
+ * Finds out where a rotation stands. `begun` and `renewed` are the values of `next` and of the alias that an earlier run has
+ * made. `origin` is the id by which profiles name the secret; undefined when the old value was not saved here.
  */
 async function readRotation(login: Login, alias: string, next: string) {
   const listed = await login.connection.listSecrets();
   const present = listed.find((one) => one.alias === alias);
   const other = listed.find((one) => one.alias === next);
-  const begun = await savedInRotation(login, alias, other);
+  const begun = await savedInRotation(login, alias, other ?? { alias: next });
   if (begun) {
     const { replaces: masked = '', origin } = begun.record.info;
     const renewed = present?.masked === masked ? undefined : await savedInRotation(login, alias, present);
-    return { old: { alias, masked }, next, origin, begun: begun.value, renewed: renewed?.value };
+    // Without it in the list, the last step has been carried out, or another machine has dropped it before.
+    if (other || renewed)
+      return { old: { alias, masked }, next, origin, begun: begun.value, renewed: renewed?.value };
   }
   if (other) {
     const why = `The rotation needs the name "${next}", but another secret has it.`;
@@ -56,20 +57,20 @@ async function readRotation(login: Login, alias: string, next: string) {
   return { old: present, next, origin };
 }
 
-/** Finds the saved value of a secret that may be of this alias's rotation. The mask proves that it is this secret's. */
+/** Finds the saved value of a secret that may be of this alias's rotation. The mask, where it is known, proves that it is this secret's. */
 async function savedInRotation(login: Login, rotated: string, secret: Listed | undefined) {
   for (const { store, record } of await savedForServer(login)) {
     const { alias } = record.info;
-    if (alias !== secret?.alias || aliasOf(record) !== rotated) continue;
+    if (!secret || alias !== secret.alias || aliasOf(record) !== rotated) continue;
     const value = await store.get(record);
     // The keychain gets a value after its record, so a run that was killed in between leaves the record alone.
-    if (value === undefined && !STORES[store.name].canBeLocked)
+    if (value === undefined && secret.masked !== undefined && !STORES[store.name].canBeLocked)
       throw new GraphException(
         'STORE_UNAVAILABLE',
         `The saved value of "${alias}", from an unfinished rotation of "${rotated}", cannot be read.`,
         { hint: ['put the old store key back; if that is lost', { command: `secret drop ${alias}` }] },
       );
-    if (!value || maskSecret(value.reveal()) !== secret?.masked) continue;
+    if (!value || ![undefined, maskSecret(value.reveal())].includes(secret.masked)) continue;
     const bound: Sensitive = boundToRecord(record, value, `"${alias}" ${MADE_HERE}`);
     return { record, value: bound };
   }
