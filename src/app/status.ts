@@ -73,6 +73,7 @@ export async function findStatus(run: Run, isOffline: boolean): Promise<Status> 
 
 function describeSettings(run: Run, store: Store): Status {
   const { settings, target, stores } = run;
+  const recorded = stores.inForce.isRecorded ? ', chosen at login (login --store changes it)' : '';
   return {
     ...UNKNOWN,
     profile: settings.profile.name,
@@ -88,9 +89,7 @@ function describeSettings(run: Run, store: Store): Status {
     store: store.name,
     storeNote: STORES[store.name].isShared
       ? ` at ${maskLogin(settingText(settings, 'redis.url') ?? '')}`
-      : stores.inForce.isRecorded
-        ? ', chosen at login (login --store changes it)'
-        : '',
+      : recorded,
     serverVersion: knownVersion(run)?.version,
   };
 }

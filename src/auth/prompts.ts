@@ -7,11 +7,7 @@ import { findVersion, hintWithoutServer, setButEmpty } from '../run/server.js';
 import { type CredentialSource, emptyVariables, isSecretId, type Purpose } from './credential.js';
 import { notLoggedIn, oidcOf } from './oidc/settings.js';
 
-/**
- * Asks a person for the credential, if a prompt is possible, and only when the value is needed.
- * @param unusable a credential that was found, but that cannot log in at this server
- * @param ask whether a person may be asked, and is told that the secret of the profile is not saved
- */
+/** Returns a source that asks a person when the value is needed. @param unusable a credential that cannot log in at this server */
 export async function promptSource(
   run: Run,
   purpose: Purpose,
@@ -90,7 +86,8 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   const add = pair?.gsqlUrl === target.gsqlUrl && !target.restUrl && `add --rest-url ${pair.restUrl}, or `;
   const typed = ADDRESS_KEYS.flatMap((key) => settings.all[key].filter(({ level }) => level === 'flag'));
   const labels = typed.map(({ label }) => label).join(' and ');
-  const leave = named?.level === 'flag' ? `${add || ''}leave ${labels} out, or ` : correct;
+  const isNext = named?.level === 'flag' && settings.leftOut[0] === leftOut;
+  const leave = isNext ? `${add || ''}leave ${labels} out, or ` : correct;
   const give = `${leave}give a credential for ${target.gsqlUrl}: --username with --password-stdin; or --secret-stdin, --jwt-stdin`;
   const hint = [give, ...setButEmpty(emptyVariables(run))];
   const message = `${describeLeftOut(leftOut, settings)}. ${what} is missing.`;

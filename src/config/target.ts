@@ -77,7 +77,7 @@ export function namesServer({ all }: Settings): boolean {
 
 /** Describes a pair by its GSQL server, and by its REST server where that is set; or by what tells it from the other pair. */
 export function describePair(pair: Pair | undefined, other?: Pair): string {
-  if (pair === undefined) return 'an address that is not valid';
+  if (pair === undefined) return 'an address that cannot be used';
   const { gsqlUrl, restUrl } = pair;
   if (gsqlUrl === other?.gsqlUrl) return restUrl === undefined ? 'no REST server' : `REST server ${restUrl}`;
   return restUrl === undefined ? gsqlUrl : `${gsqlUrl} (REST ${restUrl})`;

@@ -299,6 +299,19 @@ test('a token of an unknown user logs in itself on 4.x, and no login of another 
   expect(sandbox.requests.filter(({ login }) => login === 'basic')).toEqual([]);
 });
 
+test.each([
+  ['token delete', 'DELETE /requesttoken'],
+  ['token refresh --lifetime 2', 'PUT /requesttoken'],
+])('the token of a %s whose answer was lost is not given out again', async (line, route) => {
+  const { run, sandbox } = await bench();
+  const { stdout } = await run('token get');
+  sandbox.addFault({ action: 'drop-after', route });
+  expect((await run(line)).status).toBe(7);
+  const later = await run('token get', { now: () => Date.now() + 3000 });
+  expect(later).toMatchObject({ status: 0, stdout: expect.not.stringContaining(stdout) });
+  expect((await run('token list')).stdout.match(/demo/g)).toHaveLength(2);
+});
+
 test('a token that has ended already is nothing that is left to delete', async () => {
   const { run } = await bench();
   const token = (await run('token get')).stdout;

@@ -57,11 +57,7 @@ async function askAddress(ports: Ports, reopen: Reopen, suggestion = 'http://127
 /** An address as people type it: a name or a URL, with a port or a path if need be. */
 const TYPED = /^(https?:\/\/)?(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?((?:\/[\w.-]+)*)\/?$/i;
 
-/**
- * Reads an address that a person has typed, as options. A URL with a port or a path is that of the GSQL server, unless it
- * has the usual port of the REST server.
- * @returns undefined for what is no address, and for a name without a scheme, except of this machine
- */
+/** Reads a typed address as options: a URL with a port or path as that of the GSQL server, unless it has the REST server's usual port. */
 export function readAddress(typed: string): Flags | undefined {
   const [, scheme, name = '', port, path = ''] = TYPED.exec(typed) ?? [];
   if (scheme === undefined && !isLoopbackHost(name)) return undefined;

@@ -54,7 +54,7 @@ export async function dropEach(login: Login, aliases: readonly string[]) {
     if (why && cause === undefined) [first, cause] = [alias, why];
     if (why && !mayConcernOne(why)) break;
   }
-  if (cause === undefined || aliases.length === 1) return { ...done, failure: cause };
+  if (cause === undefined || (aliases.length === 1 && !cause.ambiguous)) return { ...done, failure: cause };
   const succeeded = [...done.dropped, ...done.missing];
   const others = aliases.filter((alias) => alias !== first && !succeeded.includes(alias));
   const message = `"${first}" ${cause.ambiguous ? 'may have been' : 'was not'} dropped: ${cause.message}`;

@@ -64,8 +64,6 @@ export async function revokeTokensOf(login: Login, secrets: readonly Listed[]): 
   }
   const failure = failureOf(run, await revokeTokens(run, minted, all, credential));
   if (!failure) return;
-  throw new GraphException(failure.code, `No secret was changed. ${failure.message}`, {
-    ...failure,
-    fix: [...failure.fix, 'to go on without revoking, leave out --revoke'],
-  });
+  const fix = [...failure.fix, 'to go on without revoking, leave out --revoke'];
+  throw new GraphException(failure.code, `No secret was changed. ${failure.message}`, { ...failure, fix });
 }

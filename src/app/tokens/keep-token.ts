@@ -4,6 +4,7 @@ import { expected, GraphException, whyFailed } from '../../core/errors.js';
 import type { Sensitive } from '../../core/sensitive.js';
 import type { Run } from '../../run/run.js';
 import type { StoreEntry } from '../../run/stores.js';
+import { unfinished } from '../../store/machine-store.js';
 import { tokenKey } from '../../store/records.js';
 import { type Lock, noneStore, STORES, type Store, type TokenRecord } from '../../store/store.js';
 import { identityKey, isOfToken, ownTokens, type Token, type TokenCache } from './token-cache.js';
@@ -47,6 +48,13 @@ export async function deleteRefused(cache: TokenCache, token: Sensitive): Promis
   const failure = await forget(await ownTokens(cache), token);
   if (failure)
     cache.run.ports.reporter.warn(`a token that the server refuses is still stored here: ${failure.message}`);
+}
+
+/** Marks a token that a lost request may have ended, so that it is not given out any more. Throws the error of the request. */
+export async function doubt(cached: readonly StoreEntry[], token: Sensitive, error: unknown): Promise<never> {
+  for (const { store, record } of expected(error).ambiguous ? cached : [])
+    if (isOfToken(record, token)) await store.put(unfinished(record, 'delete'), token).catch(expected);
+  throw error;
 }
 
 /** Deletes every record of a token, for one that its server surely no longer accepts. Returns why one is still stored. */

@@ -85,5 +85,6 @@ async function requestToken(
 /** Extends a token, counted from now (3.x). */
 export function renewToken(run: Run, connected: Connected, token: Sensitive, lifetime: number) {
   const send = () => connected.connection.renewToken({ token, lifetime });
-  return requestToken(run, connected, lifetime, send, ['The token may now be valid for longer.']);
+  const inDoubt = 'The token may have another end now.';
+  return requestToken(run, connected, lifetime, send, [inDoubt, 'to see it', { command: 'token check' }]);
 }

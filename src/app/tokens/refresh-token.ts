@@ -41,8 +41,12 @@ export async function refreshToken(run: Run): Promise<Token> {
     const token = (await newest()) ?? found;
     run.ports.interruption.begin();
     const old = (await ownTokens(cache)).filter(({ record }) => isOfToken(record, token));
-    // It may be valid for longer from now on, so that its record must not go at the old end.
-    for (const { record } of old) await store.put(unfinished(record, 'refresh'), token);
+    // Its end may be the old one or the new one: it is given out until the first, and its record stays after the last.
+    const newEnd = run.ports.now() / 1000 + run.settings.lifetime;
+    for (const { record } of old) {
+      const expiresAtUnix = Math.min(record.expiresAtUnix, newEnd);
+      await store.put({ ...unfinished(record, 'refresh'), expiresAtUnix }, token);
+    }
     const renewed = await renewToken(run, connected, token, run.settings.lifetime).catch(async (error) => {
       const { code, ambiguous } = expected(error);
       for (const { record } of ambiguous ? [] : old) await store.put(record, token).catch(expected);

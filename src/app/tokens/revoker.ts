@@ -56,11 +56,7 @@ export async function hasEnded(connection: GraphConnection, token: Sensitive): P
   return answer?.accepted === false;
 }
 
-/**
- * Returns what revokes tokens of one pair of base URLs. It tries the saved credential that minted a token, and the login
- * in force if that is of its pair and user. Where there is neither, it tries the login that a person is asked for, unless
- * the token can log in itself; and without one.
- */
+/** Returns what revokes tokens of one pair: with what minted them, the login in force if it fits, else by asking, or without one. */
 export function revokerAt(run: Run, servers: Servers, given: Credential | undefined) {
   const isHere = isSamePair(servers, run.target);
   // What is set for the pair in force, such as its certificates, counts there too for a saved credential.
