@@ -36,6 +36,8 @@ export async function findCredential(run: Run, purpose: Purpose, search: Search 
   const sources = await usableSources(run, purpose, search);
   const credential = await resolveCredential(sources, purpose, usernameOf(run));
   const { kind, label, level, username } = credential;
+  if (kind === 'password' && username === undefined)
+    throw (await import('./prompts.js')).withoutUser(run, label);
   // Those of other tools may not count here.
   const empty = emptyVariables(run).filter((name) => name.startsWith('GRAPHCRED_'));
   if (run.ports.inCi && level === 'store' && empty.length > 0)

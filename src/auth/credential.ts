@@ -1,5 +1,4 @@
 import { type ConfigKey, CREDENTIAL_KEYS, type Level, PRECEDENCE, SETTINGS } from '../config/keys.js';
-import { GraphException } from '../core/errors.js';
 import { SAVED_HERE, Sensitive } from '../core/sensitive.js';
 import { once } from '../run/once.js';
 import { pathOf } from '../run/ports.js';
@@ -147,10 +146,6 @@ export async function resolveCredential(
     kind === 'jwt' && reference === undefined ? await import('../core/protocol/reply.js') : {};
   const subject = readClaims?.(await read())?.sub;
   const user = record?.info.username ?? subject ?? username;
-  if (kind === 'password' && user === undefined)
-    throw new GraphException('INPUT_REQUIRED', `There is a password (${label}) but no user name.`, {
-      hint: 'give --username or GRAPHCRED_USERNAME',
-    });
   const principal =
     kind === 'password' ? `user:${user}` : (reference ?? `${kind}:${fingerprint(await read())}`);
   const owner = record ? ownerOf(record) : (user ?? principal);

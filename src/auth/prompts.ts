@@ -94,6 +94,14 @@ function ofOtherServers(run: Run, leftOut: LeftOut, what: string): GraphExceptio
   return new GraphException('HOST_MISMATCH', message, { hint });
 }
 
+/** Creates the error for a password without a user name, which a layer that does not count may hold. */
+export function withoutUser(run: Run, label: string): GraphException {
+  const leftOut = leftOutLayer(run);
+  if (leftOut) return ofOtherServers(run, leftOut, 'A user name');
+  const message = `There is a password (${label}) but no user name.`;
+  return new GraphException('INPUT_REQUIRED', message, { hint: 'give --username or GRAPHCRED_USERNAME' });
+}
+
 function notSaved({ stores }: Run, secretAlias: string): string {
   const what = isSecretId(secretAlias) ? 'The secret of the profile is not' : `No secret "${secretAlias}" is`;
   return `${what} saved in the ${stores.inForce.name} store for this server, user and graph`;

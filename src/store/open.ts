@@ -15,11 +15,7 @@ export async function openStore(name: StoreName, options: StoreOptions): Promise
   return OPENERS[name](options);
 }
 
-/**
- * Opens the store on the Redis server of these settings.
- * @param asksAlways whether the server is asked although another process of this machine has just waited in vain
- * @throws GraphException STORE_UNAVAILABLE, INPUT_REQUIRED
- */
+/** Opens the store on the Redis server. @param asksAlways also where another process of this machine has just waited in vain */
 export async function openRedis(options: StoreOptions, asksAlways = false): Promise<RedisStore> {
   const { stateDir, warn } = options;
   const redis = await options.redis?.();

@@ -363,14 +363,6 @@ describe('the credential of a call', () => {
     expect(await resolveCredential([saved], 'login', undefined)).toMatchObject({ username: 'ada' });
   });
 
-  test('a password without a user name is INPUT_REQUIRED', async () => {
-    await expect(resolveCredential([source({})], 'login', undefined)).rejects.toMatchObject({
-      code: 'INPUT_REQUIRED',
-      message: 'There is a password (saved) but no user name.',
-      hint: 'give --username or GRAPHCRED_USERNAME',
-    });
-  });
-
   test('is read once, however often it is used', async () => {
     let reads = 0;
     const read = async () => {
