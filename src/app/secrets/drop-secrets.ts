@@ -1,11 +1,11 @@
-import { GraphException, type Hint, usageError, whyFailed } from '../../core/errors.js';
+import { type Fix, GraphException, usageError, whyFailed } from '../../core/errors.js';
 import { isPlainAlias } from '../../core/protocol/gsql.js';
 import type { Login } from '../gsql-login.js';
 import { mayConcernOne } from '../tokens/revoker.js';
 import { forgetterOf, revokeTokensOf } from './minted-tokens.js';
 import { isNamed, type Listed, maskedLike, savedForServer } from './saved-secrets.js';
 
-const SEE: Hint = ['see the secrets', { command: 'secret list' }];
+const SEE: readonly Fix[] = ['see the secrets', { command: 'secret list' }];
 
 /** Returns the secrets to drop. The one that logs in comes last: the others can be dropped only as long as it works. */
 export async function planDrop(login: Login, aliases: readonly string[], skipsUnknown: boolean) {
@@ -61,7 +61,8 @@ export async function dropEach(login: Login, aliases: readonly string[]) {
   const missing = done.missing.length > 0 ? ` No such secret: ${done.missing.join(', ')}.` : '';
   const rest = others.length > 0 ? ` Not tried, or not dropped: ${others.join(', ')}.${missing}` : missing;
   const code = succeeded.length > 0 ? 'PARTIAL' : cause.code;
-  return { ...done, failure: new GraphException(code, message + rest, { hint: SEE }) };
+  const hint = cause.ambiguous ? SEE : [...cause.fix, ...SEE];
+  return { ...done, failure: new GraphException(code, message + rest, { hint }) };
 }
 
 export async function dropOne({ run, connection }: Login, alias: string): Promise<'dropped' | 'missing'> {

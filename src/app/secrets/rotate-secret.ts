@@ -93,9 +93,7 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
       if (!begun) checkTime();
       isUnused = false;
       await dropListed(current, old);
-      const end = version.tokensOutliveSecret
-        ? 'that are not stored here stay valid until revoked or expired'
-        : 'have ended';
+      const end = version.tokensOutliveSecret ? 'elsewhere stay valid until they expire' : 'have ended';
       run.ports.reporter.note(`tokens made from the old value of "${old.alias}" ${end}`);
       value = await make(current, rotation, old.alias);
     }

@@ -70,7 +70,7 @@ export async function remove(invocation: Invocation): Promise<undefined> {
       { command: `logout -p ${sharedWith}` },
     ]);
   if (entries.some(({ record }) => Number(record.expiresAtUnix) > ctx.now() / 1000))
-    report.note('removed tokens stay valid until they expire; logout --revoke ends them before that');
+    report.note('the server accepts removed tokens until they expire; next time, run logout --revoke first');
   const tokens = entries.filter(({ record }) => record.kind === 'token').length;
   const forgotten = { tokens, credentials: entries.length - tokens };
   const goes = stored(tokens, forgotten.credentials);
