@@ -29,6 +29,7 @@ export async function buildEager(folder) {
     platform: 'node',
     external: ['keytar', 'typescript'],
     plugins: [importEverything],
+    transform: { define: { __VERSION__: '"eager"' } },
     logLevel: 'silent',
     output: { file, format: 'cjs', exports: 'named', footer: 'run();' },
   });
