@@ -220,7 +220,9 @@ test('secret drop drops what it can: exit 10 if some aliases were unknown or fai
   sandbox.addFault({ route: '/gsqlserver/gsql/file', nth: 2, action: 'status', status: 500 });
   const failed = await run('secret drop two three --yes');
   expect(failed).toMatchObject({ status: 10, stdout: 'Dropped: three\n' });
-  expect(failed.stderr).toMatch(/^graphcred: "two" was not dropped: .*\nhint: .*; see the secrets: /);
+  expect(failed.stderr).toMatch(
+    /^graphcred: "two" was not dropped: .*\nhint: check the server and its address: graphcred doctor; see the secrets: /,
+  );
   expect(await run('secret drop one none -o json')).toMatchObject({
     status: 10,
     stdout: '{"schemaVersion":1,"dropped":["one"],"missing":["none"],"dryRun":false}\n',

@@ -417,6 +417,6 @@ test('what is saved for another pair does not count, and the error names a left-
   const both = await savedRun(env, { ...own, username: 'ada', password: 'hunter2' });
   await expect(findCredential(both, 'mint', { saved: store })).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
-    message: expect.stringContaining('not used: username, password. '),
+    message: `profile default names ${FOREIGN} (REST http://other.example:9000), but GRAPHCRED_GSQL_URL names http://127.0.0.1:1 (REST http://127.0.0.1:2); not used: username, password. A user name is missing.`,
   });
 });
