@@ -29,7 +29,8 @@ interface RotateInput {
 /** Replaces the value of a secret, or finishes that. One is dropped only while another is saved that has minted a token. */
 export async function rotateSecret(run: Run, { alias, revoke, requireOutput, show }: RotateInput) {
   // An alias has 128 characters at most.
-  const next = `${alias.slice(0, 123)}_next`;
+  const short = alias.slice(0, 123);
+  const next = `${short}_next` === alias ? `${short}_then` : `${short}_next`;
   const store = await run.stores.chosen();
   const byHand: readonly Fix[] = [
     'by hand',
@@ -111,7 +112,7 @@ async function finish(login: Login, rotation: Rotation): Promise<Sensitive> {
       ...(code === 'AUTH_FAILED' && isUnused
         ? [`or drop "${next}" and begin again`, drop]
         : ['to finish it']),
-      ...[{ command: `secret rotate ${old.alias}` }],
+      { command: `secret rotate ${old.alias}` },
     ];
     const why = `The rotation of "${old.alias}" is not finished: ${message}`;
     throw new GraphException(code, why, { hint: retryable ? again : [...fix, ...again] });

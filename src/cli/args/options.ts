@@ -19,7 +19,7 @@ export function optionText({ value, choices, help }: OptionSpec): string {
   return choices && value !== choices.join('|') ? `${help} (one of ${choices.join(', ')})` : help;
 }
 
-export const LIFETIME = option('--lifetime <duration>', 'life of a new token: 15m, 12h, 30d (default), 1w');
+export const LIFETIME = option('--lifetime <duration>', 'life of a token: 90s, 15m, 12h, 30d (default), 1w');
 export const MIN_TTL = option('--min-ttl <duration>', 'replace a stored token that ends sooner than this');
 export const ALL_GRAPHS = option('--all-graphs', 'a token for all graphs, even if a graph is set (4.x)');
 const STORE_HELP = 'where this call stores tokens and secrets; login saves the choice for every profile';
