@@ -31,10 +31,9 @@ export function formatError(file: string, line: number | undefined, format: stri
 /** @param source what names it. @param hidden the user's own config file, when `file`, which is in force, is another one */
 export function noSuchProfile(name: string, source: string, file?: LoadedFile, hidden?: string) {
   const names = [...(file?.config.profiles.keys() ?? [])].join(', ');
-  const create = ['create it', { command: `login -p ${shellWord(name)}` }];
   const there: Fix[] = names
     ? [`its profiles are: ${names}${source && '; choose one with -p NAME'}`]
-    : create;
+    : ['create it', { command: `login -p ${shellWord(name)}` }];
   const own = file?.place === 'user' ? 'your own config file, ' : '';
   const where = file ? ` in ${own}${file.path}` : ': no config file was found';
   const message = `There is no profile ${JSON.stringify(name)}${source && ` (${source})`}${where}.`;

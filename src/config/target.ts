@@ -88,7 +88,7 @@ export function describeOther(pair: Pair | undefined, settings: Unresolved, inFo
   return `${describePair(pair, inForce)}, but ${namedBy(settings)?.label} names ${describePair(inForce, pair)}`;
 }
 
-/** Says for which database a layer is, with `settings` also what names the one in force, and what does not count of it. */
+/** Names the database of a layer that does not count, with `settings` also what names the one in force, and what is not used. */
 export function describeLeftOut({ source, named, pair, set }: LeftOut, settings?: Settings): string {
   const others = set.filter((one) => !isAddress(one));
   const unused = others.length > 0 ? others : set;

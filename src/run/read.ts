@@ -51,9 +51,8 @@ export async function tokenFromStdin(run: BareRun): Promise<Sensitive | undefine
 
 /** Says what helps first when the server refuses `TG_API_TOKEN`. */
 export function refusedVariable({ code, message }: GraphException): GraphException {
-  const exec =
-    'graphcred token get --fresh, with the same --lifetime if exec has one, then run graphcred exec again';
-  const hint = `unset TG_API_TOKEN, so that a stored or new token is used; if graphcred exec has set it: ${exec}`;
+  const unset = 'unset TG_API_TOKEN, so that a stored or new token is used; if graphcred exec has set it';
+  const hint = `${unset}: graphcred token get --fresh, with the same --lifetime if exec has one, then run graphcred exec again`;
   return new GraphException(code, message, { hint });
 }
 

@@ -63,7 +63,7 @@ test('a credential in the file is sent only to the file’s host', async () => {
   const { home, run, requests } = await bench();
   const prod = { host: 'http://127.0.0.1', secret: 'canary-canary-canary', graph: 'demo' };
   const config = put(home, 'own.json', { profiles: { prod } });
-  // A password without a user name lacks one of the file, too.
+  // Where a password is given, the user name of the file is what is missing.
   for (const own of [{ GRAPHCRED_PASSWORD: '' }, { GRAPHCRED_USERNAME: '', GRAPHCRED_PASSWORD: 'canary' }]) {
     const env = { ...own, GRAPHCRED_PROFILE: 'prod' };
     const { status, stdout, stderr } = await run(`token get --config ${config} -o json`, { env });

@@ -302,7 +302,7 @@ test('a token of an unknown user logs in itself on 4.x, and no login of another 
 test.each([
   ['token delete', 'DELETE /requesttoken'],
   ['token refresh --lifetime 2', 'PUT /requesttoken'],
-])('the token of a %s whose answer was lost is not given out again', async (line, route) => {
+])('after a %s whose answer was lost, the token is not given out again', async (line, route) => {
   const { run, sandbox } = await bench();
   const { stdout } = await run('token get');
   sandbox.addFault({ action: 'drop-after', route });

@@ -6,7 +6,7 @@ import type { Sensitive } from '../../core/sensitive.js';
 import { tokenFromStdin } from '../../run/read.js';
 import type { Run } from '../../run/run.js';
 import { STORES } from '../../store/store.js';
-import { doubt, forget } from './keep-token.js';
+import { forget, markMaybeEnded } from './keep-token.js';
 import { listTokens, rowsHere, type TokenRow } from './list-tokens.js';
 import { failureOf, notDeletable, type Outcome, revokeTokens } from './revoke-tokens.js';
 import { revokerWith } from './revoker.js';
@@ -71,7 +71,7 @@ async function deleteGiven(
   // Of one that is not stored here, nobody knows how old it is.
   const madeAtUnix = row?.record.createdAtUnix ?? run.ports.now() / 1000;
   const revoking = revokerWith(run, credential)(token, madeAtUnix);
-  const state = await revoking.catch((error) => doubt(rows, token, error));
+  const state = await revoking.catch(markMaybeEnded(rows, token));
   return { row, state, error: await forget(rows, token) };
 }
 

@@ -50,11 +50,13 @@ export async function deleteRefused(cache: TokenCache, token: Sensitive): Promis
     cache.run.ports.reporter.warn(`a token that the server refuses is still stored here: ${failure.message}`);
 }
 
-/** Marks a token that a lost request may have ended, so that it is not given out any more. Throws the error of the request. */
-export async function doubt(cached: readonly StoreEntry[], token: Sensitive, error: unknown): Promise<never> {
-  for (const { store, record } of expected(error).ambiguous ? cached : [])
-    if (isOfToken(record, token)) await store.put(unfinished(record, 'delete'), token).catch(expected);
-  throw error;
+/** Returns what marks a token that a lost request may have ended, so that it is not given out, and throws the request's error. */
+export function markMaybeEnded(cached: readonly StoreEntry[], token: Sensitive) {
+  return async (error: unknown): Promise<never> => {
+    for (const { store, record } of expected(error).ambiguous ? cached : [])
+      if (isOfToken(record, token)) await store.put(unfinished(record, 'delete'), token).catch(expected);
+    throw error;
+  };
 }
 
 /** Deletes every record of a token, for one that its server surely no longer accepts. Returns why one is still stored. */

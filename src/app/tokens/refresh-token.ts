@@ -41,7 +41,7 @@ export async function refreshToken(run: Run): Promise<Token> {
     const token = (await newest()) ?? found;
     run.ports.interruption.begin();
     const old = (await ownTokens(cache)).filter(({ record }) => isOfToken(record, token));
-    // Its end may be the old one or the new one: it is given out until the first, and its record stays after the last.
+    // If no answer comes, its end is the old one or the new one: until the earlier one it is given out, and its record stays.
     const newEnd = run.ports.now() / 1000 + run.settings.lifetime;
     for (const { record } of old) {
       const expiresAtUnix = Math.min(record.expiresAtUnix, newEnd);

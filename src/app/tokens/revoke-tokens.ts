@@ -6,7 +6,7 @@ import { shellWord } from '../../files/shell-word.js';
 import { once } from '../../run/once.js';
 import type { Run } from '../../run/run.js';
 import { profileFor } from '../../run/server.js';
-import { doubt, forget } from './keep-token.js';
+import { forget, markMaybeEnded } from './keep-token.js';
 import type { TokenRow } from './list-tokens.js';
 import { NEEDS_CREDENTIAL, revokerAt, userOf } from './revoker.js';
 import { isOfToken } from './token-cache.js';
@@ -46,7 +46,7 @@ export async function revokeTokens(
     }
     const { gsqlUrl, restUrl } = record.info;
     const revoking = revokerOf(`${gsqlUrl} ${restUrl}`, record.info)(row, token);
-    const state = await revoking.catch((error) => doubt(all, token, error));
+    const state = await revoking.catch(markMaybeEnded(all, token));
     // Whoever it was minted for, it ends for all of them at once.
     for (const one of all) if (isOfToken(one.record, token)) done.add(one);
     return { state, error: await forget(all, token) };

@@ -56,7 +56,7 @@ export async function hasEnded(connection: GraphConnection, token: Sensitive): P
   return answer?.accepted === false;
 }
 
-/** Returns what revokes tokens of one pair: with what minted them, the login in force if it fits, else by asking, or without one. */
+/** Returns what revokes tokens of one pair. It tries the credential that minted them and the login in force, else asks for one. */
 export function revokerAt(run: Run, servers: Servers, given: Credential | undefined) {
   const isHere = isSamePair(servers, run.target);
   // What is set for the pair in force, such as its certificates, counts there too for a saved credential.
